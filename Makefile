@@ -1,0 +1,45 @@
+# Verbs for people. Each makes what it needs in .venv; with uv when it is there, with pip otherwise.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(shell command -v uv 2>/dev/null)
+ifdef UV
+  MAKE_VENV := uv venv --quiet $(VENV)
+  INSTALL := uv pip install --quiet --python $(BIN)/python
+else
+  MAKE_VENV := $(PYTHON) -m venv $(VENV)
+  INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+endif
+SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/cpp/*)
+PYTEST_ARGS ?=
+
+.PHONY: demo test lint bench docs results clean
+.DELETE_ON_ERROR:
+
+$(BIN)/python:
+	$(MAKE_VENV)
+
+$(VENV)/.demo: $(SOURCES) | $(BIN)/python
+	$(INSTALL) -e '.[demo,expansion]'
+	@touch $@
+
+$(VENV)/.dev: $(SOURCES) | $(BIN)/python
+	$(INSTALL) -e '.[dev]'
+	@touch $@ $(VENV)/.demo
+
+demo: $(VENV)/.demo ## index the demo pictures and open the page (ARGS=--no-serve: one example search)
+	$(BIN)/sketchseek demo $(ARGS)
+
+test: $(VENV)/.dev ## the whole suite
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(VENV)/.dev ## style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.dev ## speed of every method and its peers
+	$(BIN)/sketchseek bench $(ARGS)
+
+clean:
+	rm -rf $(VENV) build

@@ -1,0 +1,3 @@
+#include <nanobind/nanobind.h>
+
+NB_MODULE(_engine, m) { m.doc() = "The scoring engine."; }
