@@ -41,5 +41,8 @@ lint: $(VENV)/.dev ## style and types
 bench: $(VENV)/.dev ## speed of every method and its peers
 	$(BIN)/sketchseek bench $(ARGS)
 
+docs: $(VENV)/.dev ## the documentation as a site in build/site
+	$(BIN)/mkdocs build --quiet
+
 clean:
 	rm -rf $(VENV) build
