@@ -1,0 +1,37 @@
+"""Structured forests (Dollár and Zitnick), as OpenCV runs them, with a model file that the user has."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import SketchseekError
+
+
+class Structured:
+    """The paper's own choice of detector. Its model is in no package, and not free for every use."""
+
+    name = "structured"
+
+    def __init__(self, model: Path | None) -> None:
+        if model is None:
+            raise SketchseekError(
+                "The edge detector 'structured' needs a model file (model.yml or model.yml.gz for OpenCV's "
+                "structured edge detection); give its path."
+            )
+        if not Path(model).is_file():
+            raise SketchseekError(f"There is no model file {model} for the edge detector 'structured'.")
+        try:
+            self._forest = cv2.ximgproc.createStructuredEdgeDetection(str(model))
+        except cv2.error as error:
+            raise SketchseekError(f"{model} is not a structured-forest model that OpenCV reads.") from error
+        self.version = hashlib.sha256(Path(model).read_bytes()).hexdigest()[:12]
+
+    def __call__(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """(h, w, 3) uint8 RGB -> (h, w) float32 in [0, 1]."""
+        strength = self._forest.detectEdges(pixels.astype(np.float32) / np.float32(255))
+        return np.clip(strength, 0.0, 1.0).astype(np.float32)
