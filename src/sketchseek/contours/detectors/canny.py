@@ -34,8 +34,9 @@ class Canny:
             if not edges.any():
                 break
             kept += edges > 0
-        ridge = cv2.GaussianBlur(kept / np.float32(len(THRESHOLDS) * RIDGE), (0, 0), 1.0)
-        return np.minimum(ridge, 1.0, dtype=np.float32)
+        kept /= np.float32(len(THRESHOLDS) * RIDGE)
+        ridge: NDArray[np.float32] = cv2.GaussianBlur(kept, (0, 0), 1.0)
+        return ridge.clip(0.0, 1.0)
 
 
 def _strongest_gradient(pixels: NDArray[np.uint8]) -> tuple[NDArray[np.int16], NDArray[np.int16]]:

@@ -33,5 +33,5 @@ class Structured:
 
     def __call__(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
         """(h, w, 3) uint8 RGB -> (h, w) float32 in [0, 1]."""
-        strength = self._forest.detectEdges(pixels.astype(np.float32) / np.float32(255))
-        return np.clip(strength, 0.0, 1.0).astype(np.float32)
+        strength: NDArray[np.float32] = self._forest.detectEdges(pixels.astype(np.float32) / np.float32(255))
+        return strength.clip(0.0, 1.0)
