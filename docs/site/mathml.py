@@ -1,4 +1,4 @@
-"""A hook of the documentation's build: $...$ and $$...$$ become MathML, which browsers draw without a script."""
+"""A hook of the build of the documentation: formulas become MathML, which browsers draw without a script."""
 
 import re
 
