@@ -1,0 +1,76 @@
+"""A drawing, whatever it comes as -> strokes and contour points in one frame."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import SketchseekError
+from .bitmap import bitmap_strokes
+from .picture import decode
+from .points import Points
+from .source import Source, read_source, source_name
+from .strokes import clean_strokes, parse_strokes, sample_strokes, to_frame
+from .svg import is_svg, svg_strokes
+
+BITMAP_SIDE = 1024
+"""A drawing in pixels is thinned at this size at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sketch:
+    """A drawing to search for.
+
+    points : contour points with weight 1; the drawing's tight box has its longer side at 400 pixels and
+        its middle at the origin.
+    strokes : polylines (n, 2) float32 in the same coordinates, for drawing the outline on a hit.
+    name : what to call it.
+    """
+
+    points: Points
+    strokes: list[NDArray[np.float32]]
+    name: str
+
+    @classmethod
+    def load(cls, source: Source, name: str | None = None) -> Sketch:
+        """A bitmap, an SVG or a JSON file of strokes (path or bytes), told apart by its content."""
+        title = name or (os.fspath(source) if isinstance(source, str | Path) else "drawing")
+        data = read_source(source)
+        said = source_name(source)
+        if is_svg(data):
+            return cls._of(svg_strokes(data, said), title)
+        if data[:64].lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
+            return cls._of(parse_strokes(data, said), title)
+        image, _, _ = decode(source, BITMAP_SIDE, enlarge=False)
+        return cls.from_bitmap(np.asarray(image), title)
+
+    @classmethod
+    def from_strokes(cls, strokes: Sequence[ArrayLike], name: str = "drawing") -> Sketch:
+        """Strokes [[[x, y], ...], ...], in any unit, x to the right and y downwards."""
+        return cls._of(clean_strokes(strokes), name)
+
+    @classmethod
+    def from_svg(cls, text: str | bytes, name: str = "drawing") -> Sketch:
+        """The visible lines of an SVG document, and the outlines of its filled shapes."""
+        data = text.encode() if isinstance(text, str) else text
+        return cls._of(svg_strokes(data, "The SVG"), name)
+
+    @classmethod
+    def from_bitmap(cls, pixels: NDArray[np.uint8], name: str = "drawing") -> Sketch:
+        """Pixels (h, w), (h, w, 3) or (h, w, 4) of a drawing in ink of any colour on plain ground."""
+        if pixels.dtype != np.uint8 or pixels.ndim not in (2, 3) or 0 in pixels.shape:
+            raise ValueError("pixels must be uint8 of shape (h, w), (h, w, 3) or (h, w, 4)")
+        return cls._of(bitmap_strokes(pixels), name)
+
+    @classmethod
+    def _of(cls, strokes: list[NDArray[np.float64]], name: str) -> Sketch:
+        framed, width, height = to_frame(strokes)
+        points = sample_strokes(framed, width, height)
+        if len(points) == 0:
+            raise SketchseekError("The drawing is blank.")
+        return cls(points, framed, name)

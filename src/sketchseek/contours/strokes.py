@@ -1,0 +1,116 @@
+"""Strokes: lists of polylines, read from JSON, and sampled into contour points."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import SketchseekError
+from .points import FRAME, Points, tangent_angle
+
+MAX_VERTICES = 200_000
+STEP = 1.0
+"""Distance between samples, in pixels of the frame: about that of the pixels of a thinned contour."""
+
+Float = NDArray[np.float64]
+
+
+def parse_strokes(data: bytes, name: str) -> list[Float]:
+    """Strokes in JSON: {"strokes": [[[x, y], ...], ...]}, the bare list, or a Quick, Draw! drawing.
+
+    Quick, Draw! keeps the coordinates apart: a stroke is [[x, ...], [y, ...]], raw ones add [t, ...].
+    Of a file with one drawing per line, the first is taken.
+    """
+    try:
+        text = data.decode("utf-8-sig")
+        try:
+            document = json.loads(text)
+        except json.JSONDecodeError:
+            document = json.loads(text.lstrip().splitlines()[0])
+    except (ValueError, RecursionError) as error:
+        raise SketchseekError(f"{name} is not a drawing in JSON.") from error
+    if isinstance(document, dict):
+        if "strokes" in document:
+            return clean_strokes(document["strokes"])
+        document = document.get("drawing")
+        return clean_strokes(_transpose(document))
+    return clean_strokes(_transpose(document) if _is_quick_draw(document) else document)
+
+
+def _is_quick_draw(strokes: Any) -> bool:
+    """Whether each stroke is two or three equally long lists of numbers, not all of them pairs."""
+    try:
+        rows = [[len(row) for row in stroke] for stroke in strokes]
+    except TypeError:
+        return False
+    regular = all(len(lengths) in (2, 3) and len(set(lengths)) == 1 for lengths in rows)
+    return regular and any(lengths[0] != 2 for lengths in rows)
+
+
+def _transpose(drawing: Any) -> Any:
+    try:
+        return [list(zip(stroke[0], stroke[1], strict=True)) for stroke in drawing]
+    except (TypeError, ValueError, IndexError, KeyError) as error:
+        raise SketchseekError("The drawing's strokes must be lists of x and lists of y.") from error
+
+
+def clean_strokes(strokes: Sequence[ArrayLike]) -> list[Float]:
+    """Checked polylines (n, 2); SketchseekError if there is a stroke that is not a list of [x, y]."""
+    if not isinstance(strokes, list | tuple | np.ndarray):
+        raise SketchseekError("A drawing is a list of strokes, each a list of [x, y].")
+    cleaned: list[Float] = []
+    vertices = 0
+    for stroke in strokes:
+        try:
+            polyline = np.asarray(stroke, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise SketchseekError("Each stroke of a drawing must be a list of [x, y].") from error
+        if polyline.size == 0:
+            continue
+        if polyline.ndim != 2 or polyline.shape[1] != 2:
+            raise SketchseekError("Each stroke of a drawing must be a list of [x, y].")
+        if not np.isfinite(polyline).all() or np.abs(polyline).max() > 1e9:
+            raise SketchseekError("The drawing has coordinates that are not ordinary numbers.")
+        vertices += len(polyline)
+        if vertices > MAX_VERTICES:
+            raise SketchseekError(f"The drawing has more than {MAX_VERTICES} points.")
+        cleaned.append(polyline)
+    return cleaned
+
+
+def to_frame(strokes: list[Float]) -> tuple[list[NDArray[np.float32]], float, float]:
+    """Strokes cut to their tight box, its longer side FRAME, the origin in its middle; its width and height."""
+    lines = [stroke for stroke in strokes if len(stroke) > 1 and np.any(stroke != stroke[0])]
+    if not lines:
+        raise SketchseekError("The drawing is blank, or a single dot: draw at least one line.")
+    everything = np.concatenate(lines)
+    low, high = everything.min(axis=0), everything.max(axis=0)
+    scale = FRAME / float((high - low).max())
+    middle = (low + high) / 2
+    width, height = (high - low) * scale
+    return [((line - middle) * scale).astype(np.float32) for line in lines], float(width), float(height)
+
+
+def sample_strokes(strokes: Sequence[NDArray[np.floating[Any]]], width: float, height: float) -> Points:
+    """Points at equal steps along each polyline, with its tangent there and weight 1."""
+    x, y, angle = [], [], []
+    for stroke in strokes:
+        line = np.asarray(stroke, dtype=np.float64)
+        pieces = np.diff(line, axis=0)
+        lengths = np.hypot(pieces[:, 0], pieces[:, 1])
+        pieces, starts, lengths = pieces[lengths > 0], line[:-1][lengths > 0], lengths[lengths > 0]
+        ends = np.cumsum(lengths)
+        n = max(1, round(ends[-1] / STEP))
+        at = (np.arange(n) + 0.5) * ends[-1] / n
+        piece = np.searchsorted(ends, at, side="right").clip(max=len(ends) - 1)
+        along = (at - (ends - lengths)[piece]) / lengths[piece]
+        where = starts[piece] + along[:, None] * pieces[piece]
+        x.append(where[:, 0])
+        y.append(where[:, 1])
+        angle.append(tangent_angle(pieces[piece, 0], pieces[piece, 1]))
+    xs, ys = np.concatenate(x).astype(np.float32), np.concatenate(y).astype(np.float32)
+    return Points(xs, ys, np.concatenate(angle), np.ones_like(xs), width, height)
