@@ -43,15 +43,13 @@ def _grey(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
 def thin(mask: Mask) -> Mask:
     """A one-pixel skeleton of a mask (Zhang and Suen 1984)."""
     padded = np.pad(mask, 1).astype(np.uint8) * 255
-    return cv2.ximgproc.thinning(padded)[1:-1, 1:-1] > 0
+    return np.asarray(cv2.ximgproc.thinning(padded)[1:-1, 1:-1] > 0)
 
 
 def trace(skeleton: Mask) -> list[Float]:
     """The skeleton's branches and loops as polylines through pixel centres."""
-    height, width = skeleton.shape
-    s = np.pad(skeleton, 1)
-    stride = width + 2
-    flat = s.ravel()
+    stride = skeleton.shape[1] + 2
+    flat = np.pad(skeleton, 1).ravel()
     neighbours: dict[int, list[int]] = {}
     for index in np.flatnonzero(flat).tolist():
         found = [index + step for step in (1, -1, stride, -stride) if flat[index + step]]

@@ -81,7 +81,7 @@ def decode(
     except MemoryError as error:
         raise SketchseekError(f"{name} needs more memory than there is.") from error
     except Exception as error:
-        # Decoders meet a damaged file with whatever error it happens to cause: struct, zlib, index, syntax, ...
+        # Decoders meet a damaged file with whatever error it causes: struct, zlib, index, syntax, ...
         raise SketchseekError(f"{name} is damaged or cut short ({_one_line(error)}).") from error
 
 

@@ -22,7 +22,7 @@ def source_name(source: Source) -> str:
 
 
 def read_source(source: Source, limit: int = MAX_BYTES) -> bytes:
-    """The bytes of a file, or `source` itself if it is bytes; SketchseekError if there are none or too many."""
+    """The bytes of a file, or `source` itself if it is bytes; an error if none or too many."""
     name = source_name(source)
     if isinstance(source, bytes | bytearray | memoryview):
         data = bytes(source)

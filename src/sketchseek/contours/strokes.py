@@ -83,7 +83,7 @@ def clean_strokes(strokes: Sequence[ArrayLike]) -> list[Float]:
 
 
 def to_frame(strokes: list[Float]) -> tuple[list[NDArray[np.float32]], float, float]:
-    """Strokes cut to their tight box, its longer side FRAME, the origin in its middle; its width and height."""
+    """Strokes moved to their tight box, longer side FRAME, origin in its middle; its width and height."""
     lines = [stroke for stroke in strokes if len(stroke) > 1 and np.any(stroke != stroke[0])]
     if not lines:
         raise SketchseekError("The drawing is blank, or a single dot: draw at least one line.")

@@ -73,4 +73,4 @@ def _sample(
     below = start + image.shape[1]
     top = flat[start] * (1 - u) + flat[start + 1] * u
     bottom = flat[below] * (1 - u) + flat[below + 1] * u
-    return top * (1 - v) + bottom * v
+    return np.asarray(top * (1 - v) + bottom * v)

@@ -28,7 +28,7 @@ def is_svg(data: bytes) -> bool:
     return data[:256].lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
 
 
-# --- the tree -------------------------------------------------------------------------------------------------
+# --- the tree --------------------------------------------------------------------------------------------
 
 
 def parse_svg(data: bytes, name: str) -> ET.Element:
@@ -125,7 +125,7 @@ def intrinsic_size(root: ET.Element) -> tuple[float, float]:
     return max(width, 1.0), max(height, 1.0)
 
 
-# --- as pixels ------------------------------------------------------------------------------------------------
+# --- as pixels -------------------------------------------------------------------------------------------
 
 
 def render_svg(data: bytes, name: str, longer_side: int, max_pixels: int) -> tuple[bytes, tuple[int, int]]:
@@ -161,7 +161,7 @@ def _drop_outside_references(root: ET.Element) -> None:
                 parent.remove(child)
 
 
-# --- as curves ------------------------------------------------------------------------------------------------
+# --- as curves -------------------------------------------------------------------------------------------
 
 
 def svg_strokes(data: bytes, name: str) -> list[Float]:
@@ -197,8 +197,8 @@ class _Style:
 NEVER_DRAWN = {
     SVG + tag
     for tag in (
-        "defs", "symbol", "clipPath", "mask", "pattern", "marker", "linearGradient", "radialGradient", "filter",
-        "style", "script", "title", "desc", "metadata", "foreignObject",
+        "defs", "symbol", "clipPath", "mask", "pattern", "marker", "linearGradient", "radialGradient",
+        "filter", "style", "script", "title", "desc", "metadata", "foreignObject",
     )
 }  # fmt: skip
 
@@ -389,7 +389,7 @@ def _shape(element: ET.Element, view: tuple[float, float]) -> list[Float]:
 def _lines(corners: Float) -> Float:
     """Straight pieces as cubics, their control points at thirds."""
     a, b = corners[:-1, None], corners[1:, None]
-    return a + (b - a) * np.array([0, 1 / 3, 2 / 3, 1])[None, :, None]
+    return np.asarray(a + (b - a) * np.array([0, 1 / 3, 2 / 3, 1])[None, :, None])
 
 
 ARGUMENTS = {"m": 2, "l": 2, "h": 1, "v": 1, "c": 6, "s": 4, "q": 4, "t": 2, "a": 7, "z": 0}
@@ -397,7 +397,7 @@ TOKEN = re.compile(rf"([MmZzLlHhVvCcSsQqTtAa])|({NUMBER.pattern})")
 
 
 def path_cubics(d: str) -> list[Float]:
-    """Subpaths of path data, each an array of cubic curves (k, 4, 2). Stops at the first mistake, as SVG says."""
+    """Subpaths of path data, each an array of cubic curves (k, 4, 2). Stops at a mistake, as SVG says."""
     subpaths: list[list[Float]] = []
     here = start = np.zeros(2)
     control: Float | None = None  # last control point, for S and T
@@ -446,7 +446,7 @@ def path_cubics(d: str) -> list[Float]:
             control, here = bend, end
         elif kind == "a":
             end = base + np.array(a[5:7])
-            pieces = _arc(here, a[0], a[1], np.radians(a[2]), bool(a[3]), bool(a[4]), end)
+            pieces = _arc(here, end, a[0], a[1], np.radians(a[2]), large=a[3] > 0, sweep=a[4] > 0)
             here = end
         if kind not in "csqt":
             control = None
@@ -481,7 +481,9 @@ def _commands(d: str) -> Iterator[tuple[str, list[float]]]:
         yield command, numbers
 
 
-def _arc(start: Float, rx: float, ry: float, phi: float, large: bool, sweep: bool, end: Float) -> list[Float]:
+def _arc(
+    start: Float, end: Float, rx: float, ry: float, phi: float, *, large: bool, sweep: bool
+) -> list[Float]:
     """An elliptical arc as cubics of at most a quarter turn (SVG 1.1, appendix F.6)."""
     rx, ry = abs(rx), abs(ry)
     if np.all(start == end):
@@ -515,7 +517,7 @@ def _arc(start: Float, rx: float, ry: float, phi: float, large: bool, sweep: boo
             [np.cos(s) + k * np.sin(s), np.sin(s) - k * np.cos(s)],
             [np.cos(s), np.sin(s)],
         ])  # fmt: skip
-        pieces.append(middle + ((unit + [cu, cv]) * [rx, ry]) @ turn.T)
+        pieces.append(middle + ((unit + np.array([cu, cv])) * [rx, ry]) @ turn.T)
     return pieces
 
 
