@@ -15,7 +15,7 @@ from .bitmap import bitmap_strokes
 from .picture import decode
 from .points import Points
 from .source import Source, read_source, source_name
-from .strokes import clean_strokes, parse_strokes, sample_strokes, to_frame
+from .strokes import clean_strokes, is_strokes, parse_strokes, sample_strokes, to_frame
 from .svg import is_svg, svg_strokes
 
 BITMAP_SIDE = 1024
@@ -44,7 +44,7 @@ class Sketch:
         said = source_name(source)
         if is_svg(data):
             return cls._of(svg_strokes(data, said), title)
-        if data[:64].lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
+        if is_strokes(data):
             return cls._of(parse_strokes(data, said), title)
         image, _, _ = decode(source, BITMAP_SIDE, enlarge=False)
         return cls.from_bitmap(np.asarray(image), title)

@@ -19,6 +19,11 @@ STEP = 1.0
 Float = NDArray[np.float64]
 
 
+def is_strokes(data: bytes) -> bool:
+    """Whether the bytes are JSON; no picture format begins with a bracket."""
+    return data[:256].lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
+
+
 def parse_strokes(data: bytes, name: str) -> list[Float]:
     """Strokes in JSON: {"strokes": [[[x, y], ...], ...]}, the bare list, or a Quick, Draw! drawing.
 

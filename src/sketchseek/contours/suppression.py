@@ -62,6 +62,11 @@ def ridge_normals(strength: NDArray[np.float32]) -> tuple[NDArray[np.float32], N
     return np.cos(turn), np.sin(turn)
 
 
+def ridge_angles(strength: NDArray[np.floating]) -> NDArray[np.float32]:
+    """Angle (h, w) of the contour through each pixel, in the convention of Points."""
+    return normal_angle(*ridge_normals(np.ascontiguousarray(strength, dtype=np.float32)))
+
+
 def _sample(
     image: NDArray[np.float32], x: NDArray[np.float32], y: NDArray[np.float32]
 ) -> NDArray[np.float32]:
