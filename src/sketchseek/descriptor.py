@@ -1,0 +1,334 @@
+"""Contour points -> the sketch descriptor V, its one-byte code, its norms; a drawing -> a `Query`.
+
+V = sum_p w_p Psi(x) (x) Psi(y) (x) Psi(angle) (equation `imgrepre`), on the database side of the asymmetric
+maps (`map_asym2`): no kernel in it. A vector has D = Dx * Dx * Do components in C order of (x, y,
+orientation); along each of the three the components are [1, cos w1, sin w1, cos w2, sin w2, ...]. The
+x-projection is the sub-vector whose y component is the constant, V[:, 0, :]; the y-projection is V[0, :,
+:].
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .contours.points import FRAME, Points
+
+Floats = NDArray[np.float32]
+Codes = NDArray[np.int8]
+
+RADIANS = np.pi / FRAME
+"""The maps' unit: a frame's 400 pixels are pi."""
+
+PRESETS = {"compact": (5, 2), "precise": (6, 3), "full": (8, 3)}
+"""Frequencies of the spatial and the orientation map, as the paper writes them: (|Omega_x|, |Omega_phi|)."""
+
+SCALES = (1.0, 0.8, 0.6)
+SIGMA = 0.20  # of the kernel at full size, in radians; it shrinks with the scale: .20, .16, .12
+ORIENTATION_SIGMA = 0.8  # on the doubled angle
+MAX_TRANSLATION = 80.0
+TRANSLATION_STEP = 20.0
+
+FULL, X, Y = 0, 1, 2
+"""Last axis of `norms`: the whole vector, its x-projection, its y-projection."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that gave the vectors and that a query must share with them. Immutable, comparable, JSON.
+
+    frequencies : (nx,) spatial frequencies in radians, ascending, the first 0.
+    weights : (S, nx) query-side weights, one row a kernel.
+    orientation_frequencies, orientation_weights : (no,), the same for the doubled angle.
+    scales : (S,) sizes of the query, each matched with the kernel of the same row.
+    code_scales : (nx, nx, no) steps of the one-byte code, relative; equal for the cosine and the sine of a
+        frequency, because a translation mixes them.
+    max_translation, translation_step : pixels at full size; the range grows and the step shrinks with scale.
+    """
+
+    frequencies: tuple[float, ...]
+    weights: tuple[tuple[float, ...], ...]
+    orientation_frequencies: tuple[float, ...]
+    orientation_weights: tuple[float, ...]
+    scales: tuple[float, ...]
+    code_scales: tuple[tuple[tuple[float, ...], ...], ...]
+    max_translation: float = MAX_TRANSLATION
+    translation_step: float = TRANSLATION_STEP
+
+    @classmethod
+    def preset(cls, name: str = "compact") -> Settings:
+        """One of `PRESETS`, with the paper's three scales."""
+        if name not in PRESETS:
+            raise ValueError(f"preset must be one of {', '.join(PRESETS)}, got {name!r}")
+        return cls.fit(*PRESETS[name])
+
+    @staticmethod
+    @lru_cache(maxsize=32)
+    def fit(
+        n_frequencies: int,
+        n_orientations: int,
+        scales: tuple[float, ...] = SCALES,
+        sigma: float = SIGMA,
+        orientation_sigma: float = ORIENTATION_SIGMA,
+    ) -> Settings:
+        """Settings of any size: a joint map of one kernel of width `scale * sigma` a scale, on [0, pi]."""
+        from .kernels import RBF
+        from .maps.optimization import fit
+
+        frequencies, weights = fit([RBF(sigma * scale) for scale in scales], n_frequencies, np.pi)
+        orientations = np.arange(float(n_orientations))
+        return Settings(
+            frequencies=_floats(frequencies),
+            weights=tuple(_floats(row) for row in weights),
+            orientation_frequencies=_floats(orientations),
+            orientation_weights=_floats(circular_weights(orientation_sigma, n_orientations)),
+            scales=tuple(scales),
+            code_scales=_code_scales(frequencies, orientations),
+        )
+
+    def with_scales(self, scales: Sequence[float], sigma: float = SIGMA) -> Settings:
+        """The same vectors searched at other scales: kernels' weights solved on the same frequencies."""
+        from .kernels import RBF
+        from .maps.optimization import Targets
+
+        targets = Targets([RBF(sigma * scale) for scale in scales], np.pi)
+        weights, _ = targets.best_weights(np.asarray(self.frequencies))
+        return replace(self, scales=_floats(scales), weights=tuple(_floats(row) for row in weights))
+
+    @cached_property
+    def shape(self) -> tuple[int, int, int]:
+        """(Dx, Dx, Do): the axes of a vector."""
+        dx = 2 * len(self.frequencies) - 1
+        return dx, dx, 2 * len(self.orientation_frequencies) - 1
+
+    @property
+    def dimensions(self) -> int:
+        """D, the components of a vector."""
+        return int(np.prod(self.shape))
+
+    @cached_property
+    def component_weights(self) -> Floats:
+        """(S, D): the query side's weight of each component, kernel by kernel (`map_asym1`)."""
+        o = _both(self.orientation_weights)
+        rows = [np.einsum("i,j,k->ijk", x, x, o).ravel() for x in map(_both, self.weights)]
+        return np.stack(rows).astype(np.float32)
+
+    @cached_property
+    def projection_weights(self) -> Floats:
+        """(S, Dx * Do): the same for a projection, which leaves the other axis' constant component out."""
+        o = _both(self.orientation_weights)
+        return np.stack([np.outer(x, o).ravel() for x in map(_both, self.weights)]).astype(np.float32)
+
+    @cached_property
+    def component_scales(self) -> Floats:
+        """(D,): the one-byte code's step of each component."""
+        steps = np.asarray(self.code_scales, np.float32)
+        for axis in range(3):
+            steps = np.take(steps, _frequency_of(steps.shape[axis]), axis=axis)
+        return steps.ravel()
+
+    @cached_property
+    def norm_weights(self) -> NDArray[np.float64]:
+        """(D, S, 3): what the squared components are multiplied with to give the squared norms."""
+        out = np.zeros((*self.shape, len(self.scales), 3))
+        o = _both(self.orientation_weights)
+        for i, x in enumerate(map(_both, self.weights)):
+            out[..., i, FULL] = np.einsum("i,j,k->ijk", x, x, o)
+            out[:, 0, :, i, X] = out[0, :, :, i, Y] = np.outer(x, o)
+        return out.reshape(self.dimensions, len(self.scales), 3)
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain lists and numbers; `from_json` gives an equal object back."""
+        return json.loads(json.dumps(asdict(self)))  # type: ignore[no-any-return]
+
+    @classmethod
+    def from_json(cls, document: dict[str, Any]) -> Settings:
+        """The inverse of `to_json`."""
+        return cls(**{name: _frozen(value) for name, value in document.items()})
+
+
+def describe(points: Points, settings: Settings) -> Floats:
+    """V of some contour points: float32 (D,). No points give the zero vector, whose every score is 0."""
+    x = feature_map(points.x * np.float32(RADIANS), settings.frequencies)
+    y = feature_map(points.y * np.float32(RADIANS), settings.frequencies)
+    o = feature_map(2 * points.angle, settings.orientation_frequencies) * points.weight[:, None]
+    yo = y[:, :, None] * o[:, None, :]
+    return (x.T @ yo.reshape(len(points), -1)).ravel()
+
+
+def feature_map(values: ArrayLike, frequencies: Sequence[float]) -> Floats:
+    """The database side: (..., ) radians -> (..., 2 n - 1), [1, cos w1, sin w1, ...]."""
+    values = np.asarray(values, np.float32)
+    phase = values[..., None] * np.asarray(frequencies[1:], np.float32)
+    out = np.empty((*values.shape, 2 * len(frequencies) - 1), np.float32)
+    out[..., 0] = 1
+    np.cos(phase, out=out[..., 1::2])
+    np.sin(phase, out=out[..., 2::2])
+    return out
+
+
+def norms(vectors: ArrayLike, settings: Settings) -> Floats:
+    """Norms under each kernel of the vectors and of their projections: (..., D) -> float32 (..., S, 3)."""
+    vectors = np.asarray(vectors)
+    squares = np.square(vectors, dtype=np.float64 if vectors.ndim == 1 else np.float32)
+    weights = settings.norm_weights.reshape(settings.dimensions, -1).astype(squares.dtype)
+    squared = (squares @ weights).reshape(*vectors.shape[:-1], len(settings.scales), 3)
+    out: Floats = np.sqrt(squared).astype(np.float32)
+    return out
+
+
+def encode(vectors: ArrayLike, settings: Settings) -> Codes:
+    """One byte a component: (..., D) -> int8 (..., D).
+
+    Each vector is stretched by a factor of its own until its largest code is 127. The factor cancels in the
+    cosine and is not kept: norms are to be taken from `decode(encode(V))`.
+    """
+    steps = np.asarray(vectors, np.float32) / settings.component_scales
+    peak = np.abs(steps).max(axis=-1, keepdims=True)
+    factor = np.divide(127.0, peak, out=np.zeros_like(peak), where=peak > 0)
+    codes: Codes = np.rint(steps * factor).astype(np.int8)
+    return codes
+
+
+def decode(codes: ArrayLike, settings: Settings) -> Floats:
+    """What `encode` kept, up to a factor of its own for each vector."""
+    return np.asarray(codes, np.float32) * settings.component_scales
+
+
+@dataclass(frozen=True)
+class Query:
+    """A drawing in every pose that is tried: scales and, when asked for, small rotations; each also mirrored.
+
+    points : the drawing, longer side 400 pixels, centred.
+    settings : those of the vectors it is to be compared with.
+    mirror : whether the mirrored drawing is tried too.
+    kernels : (P,) the kernel of each pose, an index into the norms of a picture.
+    scales, rotations : (P,) the size and the rotation (radians, clockwise on a screen) of each pose.
+    vectors : (P, D) float32, the query side of the maps (`map_asym1`), not normalised.
+    projections : (P, 2, Dx * Do) float32, the query side of the x- and of the y-projection.
+    norms : (P, 3) float32, of the vector and its projections under the pose's own kernel.
+    steps, reach : (P,) the translations tried along each axis are steps * (-reach ... reach) pixels.
+    """
+
+    points: Points
+    settings: Settings
+    mirror: bool
+    kernels: NDArray[np.int32]
+    scales: NDArray[np.float64]
+    rotations: NDArray[np.float64]
+    vectors: Floats
+    projections: Floats
+    norms: Floats
+    steps: NDArray[np.float64]
+    reach: NDArray[np.int32]
+
+    @classmethod
+    def of(
+        cls, points: Points, settings: Settings, mirror: bool = True, rotations: Sequence[float] = (0.0,)
+    ) -> Query:
+        """The query of a drawing, at the settings' scales."""
+        poses = [(i, s, r) for r in rotations for i, s in enumerate(settings.scales)]
+        kernels = np.array([i for i, _, _ in poses], np.int32)
+        scales = np.array([s for _, s, _ in poses])
+        turns = np.array([r for _, _, r in poses])
+        plain = np.stack([describe(posed(points, s, r), settings) for _, s, r in poses])
+        all_norms = norms(plain, settings)
+        steps = settings.translation_step * scales
+        reach = np.floor(settings.max_translation / scales / steps + 1e-9).astype(np.int32)
+        return cls(
+            points=points,
+            settings=settings,
+            mirror=mirror,
+            kernels=kernels,
+            scales=scales,
+            rotations=turns,
+            vectors=plain * settings.component_weights[kernels],
+            projections=np.stack(
+                [projection(plain, axis, settings) * settings.projection_weights[kernels] for axis in (X, Y)],
+                axis=1,
+            ),
+            norms=all_norms[np.arange(len(poses)), kernels],
+            steps=steps,
+            reach=reach,
+        )
+
+    def __len__(self) -> int:
+        """The number of poses."""
+        return len(self.kernels)
+
+    def translations(self, pose: int) -> NDArray[np.float64]:
+        """(T,) translations of a pose along each axis, in pixels, ascending and symmetric."""
+        reach = int(self.reach[pose])
+        return np.arange(-reach, reach + 1) * self.steps[pose]  # type: ignore[no-any-return]
+
+    @property
+    def first_projection(self) -> int:
+        """`X` or `Y`: the axis along which the drawing varies more, which `dpf` scans first."""
+        if len(self.points) == 0:
+            return X
+        return X if self.points.x.var() >= self.points.y.var() else Y
+
+
+def posed(points: Points, scale: float, rotation: float) -> Points:
+    """The drawing turned, then shrunk, about its centre."""
+    turned = points.rotated(rotation) if rotation else points
+    return turned.scaled(scale)
+
+
+def projection(vectors: ArrayLike, axis: int, settings: Settings) -> NDArray[Any]:
+    """The sub-vectors (..., Dx * Do) of the x-projection (axis `X`) or the y-projection (axis `Y`)."""
+    vectors = np.asarray(vectors)
+    cube = vectors.reshape(*vectors.shape[:-1], *settings.shape)
+    part = cube[..., :, 0, :] if axis == X else cube[..., 0, :, :]
+    return part.reshape(*vectors.shape[:-1], -1)
+
+
+def mirror_signs(settings: Settings) -> Floats:
+    """(D,) of +1 and -1: mirroring is (x, angle) -> (-x, -angle), so that sines of either change sign."""
+    sign_x, sign_o = (np.where(_is_sine(settings.shape[i]), -1.0, 1.0) for i in (0, 2))
+    signs: Floats = np.einsum("i,j,k->ijk", sign_x, np.ones(settings.shape[1]), sign_o).astype(np.float32)
+    return signs.ravel()
+
+
+def circular_weights(sigma: float, n_frequencies: int) -> NDArray[np.float64]:
+    """(n,) Fourier weights of an RBF wrapped round the circle, for the frequencies 0, 1, ..., n - 1."""
+    k = np.arange(n_frequencies)
+    weights = np.where(k == 0, 1.0, 2.0) * np.exp(-0.5 * np.square(k * sigma))
+    return weights / weights.sum()  # type: ignore[no-any-return]
+
+
+def _code_scales(
+    frequencies: NDArray[np.float64], orientations: NDArray[np.float64]
+) -> tuple[tuple[tuple[float, ...], ...], ...]:
+    steps = np.ones((len(frequencies), len(frequencies), len(orientations)))
+    return tuple(tuple(_floats(row) for row in plane) for plane in steps)
+
+
+def _both(weights: Sequence[float]) -> NDArray[np.float64]:
+    """A weight for each component from a weight for each frequency."""
+    return np.asarray(weights, np.float64)[_frequency_of(len(weights))]
+
+
+def _frequency_of(n_frequencies: int) -> NDArray[np.intp]:
+    """(2 n - 1,) which frequency a component belongs to: 0, 1, 1, 2, 2, ..."""
+    return (np.arange(2 * n_frequencies - 1) + 1) // 2
+
+
+def _is_sine(components: int) -> NDArray[np.bool_]:
+    i = np.arange(components)
+    sine: NDArray[np.bool_] = (i > 0) & (i % 2 == 0)
+    return sine
+
+
+def _floats(values: ArrayLike) -> tuple[float, ...]:
+    return tuple(float(v) for v in np.asarray(values).ravel())
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(_frozen(v) for v in value) if isinstance(value, list) else value

@@ -1,0 +1,68 @@
+"""The engine's protocol by `alignment.py`, in blocks: what the others are tested against."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..alignment import Placement, align, align_near, align_projection
+from ..descriptor import Query, Settings, decode
+from . import Ids, Scores
+
+_BLOCK = 2000
+
+
+class ReferenceEngine:
+    """Vectors (n, D), int8 or float32, and their norms (n, S, 3)."""
+
+    def __init__(self, vectors: ArrayLike, norms: ArrayLike, settings: Settings) -> None:
+        self._vectors, self._norms = np.asarray(vectors), np.asarray(norms, np.float32)
+        self._settings = settings
+
+    def __len__(self) -> int:
+        return len(self._vectors)
+
+    def scores(self, query: Query, threads: int | None = None) -> Scores:
+        """See `Engine.scores`."""
+        return self.locate(query, threads=threads).score
+
+    def top(self, query: Query, k: int, threads: int | None = None) -> tuple[Ids, Scores]:
+        """See `Engine.top`."""
+        scores = self.scores(query, threads)
+        ids = np.argsort(-scores, kind="stable")[:k]
+        return ids, scores[ids]
+
+    def project(self, query: Query, axis: int, ids: Ids | None = None, threads: int | None = None) -> Scores:
+        """See `Engine.project`."""
+        parts = [align_projection(v, n, query, axis) for v, n in self._blocks(ids)]
+        return np.concatenate([np.empty(0, np.float32), *parts])
+
+    def locate(
+        self,
+        query: Query,
+        ids: Ids | None = None,
+        guide: str | None = None,
+        neighborhood: int = 3,
+        threads: int | None = None,
+    ) -> Placement:
+        """See `Engine.locate`."""
+        find: Callable[..., Placement] = align
+        options = {}
+        if guide is not None:
+            find, options = align_near, {"guide": guide, "neighborhood": neighborhood}
+        parts = [find(v, n, query, **options) for v, n in self._blocks(ids)]
+        parts = parts or [find(self._vectors[:0], self._norms[:0], query, **options)]
+        return Placement(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Placement)))
+
+    def _blocks(self, ids: Ids | None) -> Iterator[tuple[NDArray[Any], Scores]]:
+        chosen = np.arange(len(self)) if ids is None else np.asarray(ids)
+        for start in range(0, len(chosen), _BLOCK):
+            rows = chosen[start : start + _BLOCK]
+            vectors = self._vectors[rows]
+            if vectors.dtype == np.int8:
+                vectors = decode(vectors, self._settings)
+            yield vectors, self._norms[rows]

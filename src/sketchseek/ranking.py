@@ -1,0 +1,146 @@
+"""The paper's ways of ranking a collection for one query, by their names.
+
+exhaustive : the exact two-dimensional alignment of every picture, the default.
+projections : rank by the sum of the two projections' scores, then re-rank a shortlist of S.
+dpf : discriminative projection first: one projection of all, the other only for the best 3 S, then as above.
+
+The shortlist is re-ranked `exact` (the whole grid), by the `binary` polynomial or by `local` refinement of
+the projections' translations, the last two in an N x N neighbourhood.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .alignment import Placement
+from .descriptor import Query, Settings, X, Y
+from .engine import Engine, Ids
+from .engine.reference import ReferenceEngine
+
+METHODS = ("exhaustive", "projections", "dpf")
+RERANKINGS = ("exact", "binary", "local")
+PRE_SHORTLIST = 3
+"""How many times the shortlist `dpf` keeps after its first projection."""
+
+
+class Collection:
+    """The descriptors of many pictures, ready to be searched.
+
+    Parameters
+    ----------
+    vectors : (n, D), one-byte codes (int8) or float32. Kept, not copied.
+    norms : (n, S, 3) float32, of the vectors as stored (for codes: of the decoded ones).
+    settings : what gave the vectors.
+    engine : what scores them; the C++ engine unless another is given.
+    """
+
+    def __init__(
+        self,
+        vectors: NDArray[Any],
+        norms: ArrayLike,
+        settings: Settings,
+        engine: Callable[[NDArray[Any], ArrayLike, Settings], Engine] = ReferenceEngine,
+    ) -> None:
+        self.vectors, self.settings = vectors, settings
+        self.engine = engine(vectors, norms, settings)
+
+    def __len__(self) -> int:
+        return len(self.engine)
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Pictures, best first, and where in them the drawing is.
+
+    ids : (k,) picture numbers. score : (k,) cosine in [-1, 1]. scale, rotation : (k,) the drawing's pose.
+    mirrored : (k,) bool. dx, dy : (k,) pixels of the 400 frame, from the picture's centre to the drawing's.
+    """
+
+    ids: Ids
+    score: NDArray[np.float32]
+    scale: NDArray[np.float32]
+    rotation: NDArray[np.float32]
+    mirrored: NDArray[np.bool_]
+    dx: NDArray[np.float32]
+    dy: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def rank(
+    collection: Collection,
+    query: Query,
+    *,
+    method: str = "exhaustive",
+    k: int | None = None,
+    shortlist: int | None = None,
+    rerank: str = "exact",
+    neighborhood: int = 3,
+    threads: int | None = None,
+) -> Ranking:
+    """The k best pictures (all that the method scores when k is None), ties by picture number."""
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+    if rerank not in RERANKINGS:
+        raise ValueError(f"rerank must be one of {', '.join(RERANKINGS)}, got {rerank!r}")
+    if k is not None and k < 1:
+        raise ValueError(f"k must be positive, got {k}")
+    if query.settings != collection.settings:
+        raise ValueError("query and collection must have the same settings")
+    engine = collection.engine
+    if method == "exhaustive":
+        ids = np.arange(len(engine)) if k is None else engine.top(query, k, threads)[0]
+        return _ranking(ids, engine.locate(query, ids, threads=threads), query, k)
+    size = default_shortlist(len(engine)) if shortlist is None else shortlist
+    if size < 1:
+        raise ValueError(f"shortlist must be positive, got {size}")
+    ids = _shortlist(engine, query, method, size, threads)
+    guide = None if rerank == "exact" else rerank
+    return _ranking(ids, engine.locate(query, ids, guide, neighborhood, threads), query, k)
+
+
+def default_shortlist(pictures: int) -> int:
+    """A tenth of a small collection; 50,000, as in the paper, of a large one."""
+    return max(1000, min(pictures // 10, 50_000))
+
+
+def _shortlist(engine: Engine, query: Query, method: str, size: int, threads: int | None) -> Ids:
+    """The pictures, by number, whose projections' scores have the largest sum."""
+    if method == "dpf":
+        first = query.first_projection
+        one = engine.project(query, first, threads=threads)
+        ids = largest(one, PRE_SHORTLIST * size)
+        total = one[ids] + engine.project(query, Y if first == X else X, ids, threads)
+        return np.sort(ids[largest(total, size)])
+    total = engine.project(query, X, threads=threads) + engine.project(query, Y, threads=threads)
+    return np.sort(largest(total, size))
+
+
+def largest(scores: NDArray[np.float32], k: int) -> Ids:
+    """Positions of the k largest, best first, ties by position."""
+    return np.argsort(-scores, kind="stable")[:k]
+
+
+def _ranking(ids: Ids, found: Placement, query: Query, k: int | None) -> Ranking:
+    order = largest(found.score, len(found) if k is None else k)
+    pose = found.pose[order]
+    return Ranking(
+        ids=np.asarray(ids)[order],
+        score=found.score[order],
+        scale=query.scales[pose].astype(np.float32),
+        rotation=query.rotations[pose].astype(np.float32),
+        mirrored=found.mirrored[order],
+        dx=found.dx[order],
+        dy=found.dy[order],
+    )
+
+
+def refine(collection: Collection, query: Query, ranking: Ranking) -> Ranking:
+    """The same hits, placed off the grid."""
+    return replace(ranking)
