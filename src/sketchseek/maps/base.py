@@ -1,0 +1,250 @@
+"""What all feature maps share: the query side, the database side, and the manners of an estimator."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import sys
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..kernels import RBF, Array, Kernel
+
+DEFAULT_KERNELS = (RBF(0.12), RBF(0.16), RBF(0.20))
+"""Those of the paper's figure (jointapprox): for drawings at 60, 80 and 100 % of the frame."""
+
+
+class FeatureMap:
+    """A signature written as a short sum of cosines, k(d) ~ sum_w alpha_w cos(w d), and used as a map.
+
+    The frequencies are shared by all kernels; each kernel has its own weights. Vectors of the database
+    hold no weights and serve every kernel (map_asym2); the query's vector chooses the kernel (map_asym1).
+
+    The columns are [1, cos w1 x, sin w1 x, cos w2 x, sin w2 x, ...]: frequency 0 is always the first, and
+    needs no sine. An `X` with several columns has each of them mapped, one after the other.
+
+    Subclasses say in `_fit` how frequencies and weights are found. They are scikit-learn estimators, but
+    do not need scikit-learn.
+
+    Parameters
+    ----------
+    kernels : a kernel or a sequence of K kernels
+    n_frequencies : number of frequencies n, with 0 among them; a number becomes 2 n - 1 columns
+    domain : differences in [-domain, domain] are what the approximation is made for
+
+    Attributes
+    ----------
+    frequencies_ : (n,), ascending, the first is 0
+    weights_ : (K, n), none negative
+    n_features_in_ : columns of `X` that `transform` takes; 1 when `fit` was given none
+    """
+
+    frequencies_: Array
+    weights_: Array
+    n_features_in_: int
+
+    def __init__(
+        self,
+        kernels: Kernel | Sequence[Kernel] = DEFAULT_KERNELS,
+        n_frequencies: int = 5,
+        domain: float = math.pi,
+    ) -> None:
+        self.kernels = kernels
+        self.n_frequencies = n_frequencies
+        self.domain = domain
+
+    def _fit(self, kernels: tuple[Kernel, ...]) -> tuple[Array, Array]:
+        raise NotImplementedError
+
+    def fit(self, X: ArrayLike | None = None, y: object = None) -> Self:
+        """Find frequencies and weights. They depend on the kernels only; `X` tells the number of columns."""
+        if X is not None:
+            X = _check_numbers(X, type(self).__name__)
+        kernels = self._checked_kernels()
+        if not _is_whole(self.n_frequencies) or self.n_frequencies < 1:
+            raise ValueError(f"n_frequencies must be a whole number, 1 or more, not {self.n_frequencies!r}")
+        if not _is_real(self.domain) or not 0 < self.domain < math.inf:
+            raise ValueError(f"domain must be a finite number greater than 0, not {self.domain!r}")
+        self.frequencies_, self.weights_ = self._fit(kernels)
+        self.n_features_in_ = 1 if X is None else X.shape[1]
+        return self
+
+    def transform(self, X: ArrayLike) -> Array:
+        """The database side (map_asym2), without any kernel's weights: (n, m) -> (n, m (2 n_frequencies - 1))."""
+        self._check_fitted()
+        X = _check_numbers(X, type(self).__name__, self.n_features_in_)
+        phase = X[:, :, None] * self.frequencies_[1:]
+        out = np.empty((*X.shape, 2 * len(self.frequencies_) - 1))
+        out[..., 0] = 1.0
+        np.cos(phase, out=out[..., 1::2])
+        np.sin(phase, out=out[..., 2::2])
+        return out.reshape(len(X), -1)
+
+    def fit_transform(self, X: ArrayLike, y: object = None) -> Array:
+        """`fit`, then `transform`."""
+        return self.fit(X).transform(X)
+
+    def transform_query(self, X: ArrayLike, kernel: int | Kernel = 0) -> Array:
+        """The query side (map_asym1), with one kernel's weights: an index, or any further kernel."""
+        out = self.transform(X)
+        return out * np.tile(self.column_weights(kernel), self.n_features_in_)
+
+    def transform_symmetric(self, X: ArrayLike, kernel: int | Kernel = 0) -> Array:
+        """The same map for both sides (map_sym), with the square root of one kernel's weights."""
+        out = self.transform(X)
+        return out * np.tile(np.sqrt(self.column_weights(kernel)), self.n_features_in_)
+
+    def signature(self, d: ArrayLike, kernel: int | Kernel = 0) -> Array:
+        """The approximated kernel at differences `d`, in the same shape (kernel_approx)."""
+        weights = self._weights(kernel)
+        return np.asarray(np.cos(np.multiply.outer(_check_finite(d, "d"), self.frequencies_)) @ weights)
+
+    def column_weights(self, kernel: int | Kernel = 0) -> Array:
+        """(2 n_frequencies - 1,): a kernel's weight of each column, equal for cosine and sine."""
+        return np.repeat(self._weights(kernel), 2)[1:]
+
+    def weights_for(self, kernel: Kernel) -> Array:
+        """(n_frequencies,): best nonnegative weights of any further kernel on the fitted frequencies.
+
+        They have the smallest worst error on [0, domain], by one small linear program (milliseconds).
+        """
+        self._check_fitted()
+        if not callable(kernel):
+            raise ValueError(f"kernel must be a callable kernel such as RBF(0.14), not {kernel!r}")
+        solve = _best_weights if _is_hashable(kernel) else _best_weights.__wrapped__
+        return solve(kernel, tuple(self.frequencies_.tolist()), float(self.domain)).copy()
+
+    def errors(self) -> Array:
+        """(K,): each kernel's worst error on [0, domain], at 2001 points."""
+        self._check_fitted()
+        grid = np.linspace(0.0, self.domain, 2001)
+        exact = np.stack([kernel(grid) for kernel in self._checked_kernels()])
+        signatures = self.weights_ @ np.cos(np.outer(self.frequencies_, grid))
+        return np.asarray(np.abs(exact - signatures).max(axis=1))
+
+    def _weights(self, kernel: int | Kernel) -> Array:
+        self._check_fitted()
+        if not _is_whole(kernel):
+            return self.weights_for(kernel)  # type: ignore[arg-type]
+        if not 0 <= kernel < len(self.weights_):  # type: ignore[operator]
+            raise ValueError(f"kernel must be an index from 0 to {len(self.weights_) - 1}, not {kernel!r}")
+        return self.weights_[kernel]  # type: ignore[index]
+
+    def _checked_kernels(self) -> tuple[Kernel, ...]:
+        kernels = (self.kernels,) if callable(self.kernels) else self.kernels
+        if not isinstance(kernels, Sequence) or not kernels or not all(callable(k) for k in kernels):
+            raise ValueError(
+                f"kernels must be a kernel such as RBF(0.12), or a list of them, not {self.kernels!r}"
+            )
+        return tuple(kernels)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "weights_"):
+            raise _not_fitted_error()(
+                f"This {type(self).__name__} instance is not fitted yet. Call fit() first."
+            )
+
+    # What scikit-learn asks of an estimator, without scikit-learn.
+
+    @classmethod
+    def _parameter_names(cls) -> list[str]:
+        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The constructor's parameters by name."""
+        return {name: getattr(self, name) for name in self._parameter_names()}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters by name; they count at the next `fit`."""
+        for name, value in params.items():
+            if name not in self._parameter_names():
+                raise ValueError(
+                    f"Invalid parameter {name!r} for estimator {self!r}: it takes {self._parameter_names()}"
+                )
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self.get_params().items())})"
+
+    def __sklearn_tags__(self) -> Any:
+        # Only scikit-learn asks, so that it is there to import.
+        from sklearn.utils import Tags, TargetTags, TransformerTags
+
+        return Tags(
+            estimator_type="transformer",
+            target_tags=TargetTags(required=False),
+            transformer_tags=TransformerTags(),
+            requires_fit=True,
+        )
+
+
+@lru_cache(maxsize=256)
+def _best_weights(kernel: Kernel, frequencies: tuple[float, ...], domain: float) -> Array:
+    from .optimization import Targets
+
+    return Targets([kernel], domain).best_weights(np.array(frequencies))[0][0]
+
+
+class NotFittedError(ValueError, AttributeError):
+    """Raised when a map is used before `fit`."""
+
+
+def _not_fitted_error() -> type[Exception]:
+    """scikit-learn's own where it is loaded, since its tools look for that."""
+    if "sklearn" in sys.modules:
+        from sklearn.exceptions import NotFittedError as Theirs
+
+        return Theirs  # type: ignore[no-any-return]
+    return NotFittedError
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _is_real(value: object) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def _is_hashable(value: object) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _check_finite(values: ArrayLike, name: str) -> Array:
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be an array of numbers, not {type(values).__name__}") from None
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite, it contains NaN or infinity")
+    return array
+
+
+def _check_numbers(X: ArrayLike, who: str, columns: int | None = None) -> Array:
+    """`X` as float64 (n, m). The sentences hold the words that scikit-learn's checks look for."""
+    if hasattr(X, "toarray"):
+        raise TypeError("X must be a dense array: sparse input is not supported, call X.toarray() first")
+    if np.iscomplexobj(X):
+        raise ValueError("X must be real: Complex data not supported")
+    array = _check_finite(X, "X")
+    if array.ndim != 2:
+        raise ValueError(
+            f"X must be 2D with shape (n, 1), not {array.shape}. Reshape your data: X.reshape(-1, 1)"
+        )
+    if 0 in array.shape:
+        what = "sample" if len(array) == 0 else "feature"
+        raise ValueError(f"X has 0 {what}(s) (shape={array.shape}) while a minimum of 1 is required.")
+    if columns is not None and array.shape[1] != columns:
+        raise ValueError(
+            f"X has {array.shape[1]} features, but {who} is expecting {columns} features as input"
+        )
+    return array
