@@ -1,0 +1,77 @@
+"""The page and its HTTP interface: the index, for people with a browser."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import socket
+import sys
+from contextlib import suppress
+from urllib.parse import quote
+
+from ..errors import SketchseekError
+
+
+def serve(
+    where: str | os.PathLike[str], host: str = "127.0.0.1", port: int = 8000, token: str | None = None
+) -> None:
+    """Serve the page and the API until the process is told to stop; what is under way is finished first.
+
+    where : the index's folder or URI. It may be made later: the page says how.
+    host : anything but this machine's own address needs a token; one is made where none is given.
+    port : 0 takes a free one.
+    """
+    import uvicorn
+
+    from .app import create_app
+    from .limits import Limits
+    from .security import is_loopback, uvicorn_options
+
+    if token is None and not is_loopback(host):
+        token = secrets.token_urlsafe(24)
+    limits = Limits()
+    listener = listen(host, port)
+    log_to_stderr()
+    app = create_app(where, host=host, token=token, limits=limits)
+    print(f"sketchseek is at {address(host, listener.getsockname()[1], token)}", flush=True)
+    with suppress(KeyboardInterrupt):  # Ctrl+C is how one stops it
+        uvicorn.Server(uvicorn.Config(app, **uvicorn_options(limits))).run(sockets=[listener])
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens, or a sentence that says why it cannot."""
+    try:
+        family, _, _, _, name = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(name[:2], family=family, backlog=512)
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise SketchseekError(
+            f"Cannot listen on {host}, port {port} ({reason}): choose another with --host or --port."
+        ) from None
+
+
+def address(host: str, port: int, token: str | None) -> str:
+    """What to open in a browser."""
+    name = own_address() if host in ("0.0.0.0", "::") else host
+    where = f"http://[{name}]:{port}/" if ":" in name else f"http://{name}:{port}/"
+    return f"{where}?token={quote(token, safe='')}" if token is not None else where
+
+
+def own_address() -> str:
+    """This machine's number in its network."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # a datagram socket sends nothing when it connects
+            return str(probe.getsockname()[0])
+        except OSError:
+            return "127.0.0.1"
+
+
+def log_to_stderr() -> None:
+    """One line of JSON for each request; what went wrong, in words."""
+    access = logging.getLogger("sketchseek.access")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    access.handlers, access.propagate = [handler], False
+    access.setLevel(logging.INFO)

@@ -1,0 +1,422 @@
+"""The application: what each address answers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import mimetypes
+import os
+import time
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from hashlib import blake2b
+from importlib import resources
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import FastAPI, Path, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import ValidationError
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
+from starlette.formparsers import MultiPartException
+from starlette.responses import FileResponse, PlainTextResponse, Response
+from starlette.types import ASGIApp
+
+from .. import __version__
+from ..errors import SketchseekError
+from .bodies import (
+    FormOptions,
+    Health,
+    IndexBody,
+    Options,
+    PictureId,
+    Problem,
+    SearchAnswer,
+    SearchBody,
+    StrokesBody,
+    sentence,
+)
+from .decoding import Decoder
+from .journal import Journal
+from .library import File, Library, NoIndexError, NoPictureError
+from .limits import Limits
+from .metrics import Metrics
+from .searches import BusyError, DisconnectedError, Searches, SupersededError
+from .security import Gate, problem
+
+if TYPE_CHECKING:
+    from ..hit import Hit
+
+LOG = logging.getLogger("sketchseek.server")
+FRESH = "private, max-age=300"
+"""Pictures may be shown again for five minutes without asking; after that the ETag decides."""
+
+
+def create_app(
+    where: str | os.PathLike[str],
+    *,
+    host: str = "127.0.0.1",
+    token: str | None = None,
+    limits: Limits | None = None,
+) -> ASGIApp:
+    """Everything behind `sketchseek serve`, as an ASGI application.
+
+    where : the index's folder or URI; it may be made later.
+    host : what the server listens on; decides under which names it answers.
+    token : what visitors must bring, if anything.
+    """
+    limits = limits or Limits()
+    service = Service(Library(where), limits)
+    app = FastAPI(
+        title="sketchseek",
+        version=__version__,
+        description="Draw a shape, get back the pictures that contain it.",
+        docs_url=None,  # they would load scripts from elsewhere
+        redoc_url=None,
+        lifespan=service.lifespan,
+    )
+    for error in (HTTPException, RequestValidationError, Exception):
+        app.add_exception_handler(error, explain)
+    add_routes(app, service)
+    add_page(app)
+    return Journal(Gate(app, host=host, token=token, limits=limits), service.metrics)
+
+
+class Service:
+    """What the routes share."""
+
+    def __init__(self, library: Library, limits: Limits) -> None:
+        self.library = library
+        self.limits = limits
+        self.metrics = Metrics()
+        self.searches = Searches(limits.searches, limits.waiting, limits.search_seconds)
+        self.decoder = Decoder(limits)
+        self.uploads = 0
+        # Pictures have threads of their own: a queue of searches must not hold up thumbnails.
+        self.threads = ThreadPoolExecutor(4, thread_name_prefix="pictures")
+
+    @asynccontextmanager
+    async def lifespan(self, _: FastAPI) -> AsyncIterator[None]:
+        """Open the index before the first visitor, and leave nothing running after the last."""
+        await self.off_loop(self.library.index)
+        yield
+        self.decoder.close()
+        self.searches.close()
+        self.threads.shutdown(wait=True, cancel_futures=True)
+
+    async def off_loop(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        """Run what reads files or pictures on a thread."""
+        return await asyncio.get_running_loop().run_in_executor(self.threads, work, *arguments)
+
+    async def read_json(self, request: Request) -> tuple[list[list[list[float]]], Options]:
+        """A drawing in JSON."""
+        try:
+            body = SearchBody.model_validate_json(await request.body())
+        except ValidationError as error:
+            raise HTTPException(422, sentence(error)) from None
+        points = sum(map(len, body.strokes))
+        if points > self.limits.points:
+            raise HTTPException(
+                422, f"The drawing has {points:,} points; {self.limits.points:,} are the most."
+            )
+        return body.strokes, body
+
+    async def read_form(self, request: Request) -> tuple[list[list[list[float]]], Options]:
+        """A drawing in a file: the form's only file, whatever its field is called."""
+        if self.uploads >= self.limits.uploads:
+            raise HTTPException(503, "Too many files are being read; try again.", {"retry-after": "1"})
+        self.uploads += 1
+        try:
+            async with request.form(max_files=1, max_fields=16) as form:
+                fields = form.multi_items()
+                files = [value for _, value in fields if isinstance(value, UploadFile)]
+                if len(files) != 1:
+                    raise HTTPException(422, "Send one file: a picture, an SVG or strokes in JSON.")
+                texts = {name: value for name, value in fields if not isinstance(value, UploadFile)}
+                options = FormOptions.model_validate(
+                    {k: v for k, v in texts.items() if k != "picked"} | picks(texts)
+                )
+                return await self.decoder.strokes(await files[0].read()), options
+        except ValidationError as error:
+            raise HTTPException(422, sentence(error)) from None
+        except SketchseekError as error:
+            raise HTTPException(422, str(error)) from None
+        except MultiPartException as error:
+            raise HTTPException(400, error.message) from None
+        finally:
+            self.uploads -= 1
+
+    async def read(self, request: Request) -> tuple[list[list[list[float]]], Options]:
+        """A drawing, as JSON or in a file."""
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind == "application/json":
+            return await self.read_json(request)
+        if kind == "multipart/form-data":
+            return await self.read_form(request)
+        raise HTTPException(415, "Send application/json or multipart/form-data.")
+
+    async def search(self, request: Request) -> Response:
+        """Read the drawing, wait for a thread, search, and say how long each took."""
+        strokes, options = await self.read(request)
+        if options.offset + options.k > self.limits.results:
+            raise HTTPException(422, f"Only the best {self.limits.results} hits can be had.")
+        asked = time.perf_counter()
+        gone = asyncio.ensure_future(disconnection(request))
+        try:
+            content, stages, hits = await self.searches.run(
+                options.page, gone, lambda: self.answer(strokes, options, asked)
+            )
+        except BusyError:
+            self.metrics.turned_away("busy")
+            raise HTTPException(503, "Too many searches at once; try again.", {"retry-after": "1"}) from None
+        except (SupersededError, DisconnectedError) as reason:
+            self.metrics.turned_away("superseded" if isinstance(reason, SupersededError) else "disconnected")
+            raise HTTPException(409, "A newer search of the same page took the place of this one.") from None
+        except NoIndexError as reason:
+            raise HTTPException(404, str(reason)) from None
+        except SketchseekError as error:
+            raise HTTPException(422, str(error)) from None
+        finally:
+            gone.cancel()
+        for stage, seconds in stages.items():
+            self.metrics.stage(stage, seconds)
+        timing = ", ".join(f"{stage};dur={seconds * 1e3:.1f}" for stage, seconds in stages.items())
+        self.threads.submit(self.library.warm, hits)
+        return Response(content, media_type="application/json", headers={"server-timing": timing})
+
+    def answer(
+        self, strokes: list[list[list[float]]], options: Options, asked: float
+    ) -> tuple[bytes, dict[str, float], list[Hit]]:
+        """The search itself, on a thread: the answer's bytes, seconds per stage, the hits."""
+        from ..contours.drawing import Sketch
+
+        began = time.perf_counter()
+        sketch = Sketch.from_strokes(strokes)
+        drawn = time.perf_counter()
+        index = self.library.ready()
+        extra: dict[str, Any] = {}
+        if options.expand is not None:
+            extra["expand"] = options.expand
+        if options.picked:
+            extra["picked"] = options.picked
+        hits = index.search(sketch, options.k, offset=options.offset, mirror=options.mirror, **extra)
+        found = time.perf_counter()
+        answer = {
+            "sketch": sketch.name,
+            "pictures": len(index),
+            "method": "exhaustive",
+            "took_ms": round((found - began) * 1e3, 2),
+            "hits": [hit_body(hit) for hit in hits],
+        }
+        content = json.dumps(answer, separators=(",", ":"), allow_nan=False).encode()
+        stages = {
+            "queue": began - asked,
+            "sketch": drawn - began,
+            "search": found - drawn,
+            "encode": time.perf_counter() - found,
+        }
+        return content, stages, hits
+
+    async def send(self, request: Request, find: Callable[[str], File], identifier: str) -> Response:
+        """A picture, or the news that the browser still has it."""
+        try:
+            file: File = await self.off_loop(find, identifier)
+        except NoPictureError as reason:
+            raise HTTPException(404, str(reason)) from None
+        # A picture opened in a tab of its own may do nothing but be looked at.
+        headers = {
+            "cache-control": FRESH,
+            "etag": file.etag,
+            "content-security-policy": "sandbox; default-src 'none'",
+        }
+        if file.etag in (tag.strip() for tag in request.headers.get("if-none-match", "").split(",")):
+            return Response(status_code=304, headers=headers)
+        if file.path is not None:
+            return FileResponse(file.path, media_type=file.media_type, headers=headers)
+        return Response(file.content, media_type=file.media_type, headers=headers)
+
+
+def hit_body(hit: Hit) -> dict[str, Any]:
+    """A hit as JSON. A file name that is no text is shown as well as it can be."""
+    placed = [stroke.round(1).tolist() for stroke in hit.outline()]
+    path = os.fsencode(hit.picture).decode("utf-8", "replace")
+    return {**hit.to_dict(), "picture": path, "outline": placed}
+
+
+def picks(texts: dict[str, Any]) -> dict[str, list[str]]:
+    """The ids in a form's field `picked`, which separates them by commas."""
+    text = texts.get("picked", "")
+    return {"picked": [part.strip() for part in text.split(",") if part.strip()]}
+
+
+async def disconnection(request: Request) -> None:
+    """Wait until the client has left."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def explain(_: Request, error: Exception) -> Response:
+    """Any error as {"detail": "..."}."""
+    if isinstance(error, HTTPException):
+        return problem(error.status_code, str(error.detail), dict(error.headers or {}))
+    if isinstance(error, RequestValidationError):
+        first = error.errors()[0]
+        return problem(422, f"{'.'.join(map(str, first['loc']))}: {first['msg']}.")
+    LOG.error("A request failed", exc_info=error)
+    return problem(500, "Something went wrong here; the server's log says more.")
+
+
+# --- routes ----------------------------------------------------------------------------------------------
+
+REASONS = {
+    400: "The request cannot be understood.",
+    401: "The token is missing or wrong.",
+    403: "Another site asked.",
+    404: "It is not there.",
+    408: "The request came too slowly.",
+    409: "A newer search of the same page took its place.",
+    413: "Too much data.",
+    415: "Neither JSON nor a form.",
+    421: "The Host header does not name this server.",
+    422: "Something in the request is wrong.",
+    503: "Too much to do; try again after the seconds in Retry-After.",
+}
+ALWAYS = (401, 403, 421, 503)
+FORM = {
+    "type": "object",
+    "required": ["picture"],
+    "properties": {
+        "picture": {"type": "string", "format": "binary"},
+        "k": {"type": "integer", "minimum": 1, "maximum": 100},
+        "mirror": {"type": "boolean"},
+    },
+}
+
+
+def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The errors of a route, for the OpenAPI document."""
+    return {s: {"model": Problem, "description": REASONS[s]} for s in sorted({*statuses, *ALWAYS})}
+
+
+def picture_responses(media_type: str) -> dict[int | str, dict[str, Any]]:
+    """A picture, its absence, or the news that nothing has changed."""
+    return {
+        200: {"content": {media_type: {"schema": {"type": "string", "format": "binary"}}}},
+        304: {"description": "The browser has it already."},
+        **documented(404, 422),
+    }
+
+
+def body_of(**content: Any) -> dict[str, Any]:
+    """The request's body, for the OpenAPI document."""
+    types = {"json": "application/json", "form": "multipart/form-data"}
+    return {
+        "requestBody": {
+            "required": True,
+            "content": {types[name]: {"schema": schema} for name, schema in content.items()},
+        }
+    }
+
+
+def add_routes(app: FastAPI, service: Service) -> None:
+    """The contract's endpoints."""
+    Identifier = Annotated[PictureId, Path(description="A hit's id.")]
+    search_schema = SearchBody.model_json_schema()
+
+    @app.post(
+        "/api/search",
+        response_model=SearchAnswer,
+        responses=documented(400, 404, 408, 409, 413, 415, 422),
+        openapi_extra=body_of(json=search_schema, form=FORM),
+        summary="Pictures that contain a drawing",
+    )
+    async def search(request: Request) -> Response:
+        return await service.search(request)
+
+    @app.post(
+        "/api/sketch",
+        response_model=StrokesBody,
+        responses=documented(400, 408, 413, 415, 422),
+        openapi_extra=body_of(form=FORM),
+        summary="The strokes in a picture or SVG",
+    )
+    async def sketch(request: Request) -> Response:
+        if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
+            raise HTTPException(415, "Send multipart/form-data with one file.")
+        strokes, _ = await service.read_form(request)
+        return Response(json.dumps({"strokes": strokes}), media_type="application/json")
+
+    @app.get("/api/index", response_model=IndexBody, responses=documented(), summary="What is searched")
+    async def index() -> dict[str, Any]:
+        return await service.off_loop(service.library.info)  # type: ignore[no-any-return]
+
+    @app.get("/api/health", response_model=Health, responses=documented(), summary="Whether the server runs")
+    async def health() -> dict[str, str]:
+        return {"status": "ok"}
+
+    @app.get(
+        "/api/pictures/{id}",
+        response_class=Response,
+        responses=picture_responses("image/*"),
+        summary="A picture",
+    )
+    async def picture(id: Identifier, request: Request) -> Response:
+        return await service.send(request, service.library.picture, id)
+
+    @app.get(
+        "/api/pictures/{id}/thumbnail",
+        response_class=Response,
+        responses=picture_responses("image/webp"),
+        summary="A small WebP of a picture",
+    )
+    async def thumbnail(id: Identifier, request: Request) -> Response:
+        return await service.send(request, service.library.thumbnail, id)
+
+    @app.get(
+        "/api/pictures/{id}/contours",
+        response_class=Response,
+        responses=picture_responses("image/png"),
+        summary="The contours that the program saw in a picture",
+    )
+    async def contours(id: Identifier, request: Request) -> Response:
+        return await service.send(request, service.library.contours, id)
+
+    @app.get("/metrics", response_class=PlainTextResponse, responses=documented(), summary="For Prometheus")
+    async def metrics() -> str:
+        index = service.library.index()
+        return service.metrics.text(
+            {
+                "sketchseek_pictures": len(index) if index is not None else 0,
+                "sketchseek_searches_waiting": service.searches.waiting,
+            }
+        )
+
+
+def add_page(app: FastAPI) -> None:
+    """The page's own files, read once: a request never names a path."""
+    folder = resources.files(__package__).joinpath("page")
+    for entry in folder.iterdir():
+        kind = mimetypes.guess_type(entry.name)[0] or "application/octet-stream"
+        if kind == "application/javascript":
+            kind = "text/javascript"
+        asset = Asset(entry.read_bytes(), kind)
+        address = "/" if entry.name == "index.html" else f"/page/{entry.name}"
+        app.add_api_route(address, asset.send, include_in_schema=False, response_model=None)
+
+
+class Asset:
+    """One of the page's files."""
+
+    def __init__(self, content: bytes, media_type: str) -> None:
+        self.content = content
+        self.media_type = media_type
+        self.etag = f'"{blake2b(content, digest_size=12).hexdigest()}"'
+
+    async def send(self, request: Request) -> Response:
+        """The file, or the news that the browser still has it."""
+        headers = {"etag": self.etag, "cache-control": "no-cache"}
+        if request.headers.get("if-none-match") == self.etag:
+            return Response(status_code=304, headers=headers)
+        return Response(self.content, media_type=self.media_type, headers=headers)

@@ -1,0 +1,123 @@
+"""What goes over the wire, as the OpenAPI document describes it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from .limits import Limits
+
+DEFAULTS = Limits()
+Coordinate = Annotated[float, Field(ge=-DEFAULTS.coordinate, le=DEFAULTS.coordinate, allow_inf_nan=False)]
+Point = Annotated[list[Coordinate], Field(min_length=2, max_length=2)]
+Stroke = Annotated[list[Point], Field(min_length=1, max_length=DEFAULTS.points)]
+PictureId = Annotated[str, Field(pattern=r"^[0-9A-Za-z_-]{1,32}$")]
+
+
+class Options(BaseModel):
+    """What a search may be told, besides the drawing."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    k: int = Field(20, ge=1, le=100, description="How many hits to return.")
+    offset: int = Field(0, ge=0, le=DEFAULTS.results, description="How many of the best hits to leave out.")
+    expand: int | None = Field(
+        None, ge=0, le=50, description="How many first hits to ask again with, by what they depict."
+    )
+    picked: list[PictureId] = Field(
+        default=[], max_length=DEFAULTS.picked, description="Hits that are right: find more like them."
+    )
+    mirror: bool = Field(True, description="Also look for the mirrored drawing.")
+    page: str | None = Field(
+        None,
+        max_length=64,
+        pattern=r"^[\w-]+$",
+        description="Names the sender: a newer search with the same name takes the place of a waiting one.",
+    )
+
+
+class SearchBody(Options):
+    """A drawing, and how to search for it."""
+
+    strokes: list[Stroke] = Field(
+        min_length=1,
+        max_length=DEFAULTS.strokes,
+        description="Polylines [[x, y], ...], in any unit, x to the right and y downwards.",
+    )
+
+
+class FormOptions(Options):
+    """The same options as they come in a form, where everything is text."""
+
+    model_config = ConfigDict(extra="forbid", strict=False)
+
+
+class HitBody(BaseModel):
+    """A picture that was found."""
+
+    rank: int
+    id: PictureId
+    picture: str = Field(description="Absolute path or URI.")
+    score: float = Field(ge=-1.001, le=1.001, description="The shape's cosine.")
+    confidence: float = Field(ge=0, le=1, description="Orders the hits.")
+    scale: float
+    mirrored: bool
+    dx: float
+    dy: float
+    box: list[float] = Field(
+        min_length=4, max_length=4, description="[x0, y0, x1, y1] in the picture's pixels."
+    )
+    width: int
+    height: int
+    outline: list[list[list[float]]] = Field(description="The drawing's strokes, in the picture's pixels.")
+
+
+class SearchAnswer(BaseModel):
+    """Hits, best first."""
+
+    sketch: str
+    pictures: int = Field(description="How many were searched.")
+    method: str
+    took_ms: float
+    hits: list[HitBody]
+
+
+class StrokesBody(BaseModel):
+    """The strokes in a file."""
+
+    strokes: list[list[list[float]]]
+
+
+class IndexBody(BaseModel):
+    """What is being searched, as `sketchseek info` prints it."""
+
+    model_config = ConfigDict(extra="allow")
+
+    pictures: int
+    bytes: int
+    preset: str | None
+    detector: str | None
+    expansion: str | None = Field(description="Which descriptors for query expansion there are, if any.")
+    version: int
+    settings: dict[str, Any]
+    command: str = Field(description="What fills the index.")
+
+
+class Health(BaseModel):
+    """The server runs."""
+
+    status: str
+
+
+class Problem(BaseModel):
+    """Why not, in a sentence."""
+
+    detail: str
+
+
+def sentence(error: ValidationError) -> str:
+    """The first thing that is wrong with a body, for a person."""
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return f"{where}: {first['msg']}." if where else f"{first['msg']}."

@@ -1,0 +1,32 @@
+"""What one request may cost. Requests are hostile until proven otherwise; every cap is in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Caps of one server; the defaults suit a laptop with a household of visitors."""
+
+    json_bytes: int = 1 << 20
+    upload_bytes: int = 20 << 20
+    upload_pixels: int = 40_000_000
+    strokes: int = 1_000
+    points: int = 20_000
+    coordinate: float = 1e6  # largest absolute value
+    results: int = 500  # how deep endless scrolling goes
+    picked: int = 50
+
+    searches: int = 2  # running at once
+    waiting: int = 100  # searches in the queue
+    uploads: int = 4  # files being read at once
+    decoding_bytes: int = 2 << 30  # address space of the process that opens uploads
+    connections: int = 256
+
+    header_seconds: float = 10.0  # to send the request's first lines
+    chunk_seconds: float = 5.0  # between two pieces of a body
+    body_seconds: float = 30.0  # for the whole body
+    decoding_seconds: float = 10.0
+    search_seconds: float = 20.0  # in the queue and running
+    request_seconds: float = 60.0  # everything, the answer's way to a slow reader included

@@ -1,0 +1,136 @@
+// The grid of hits. A picture that stays keeps its element, so nothing flickers while one draws.
+import { thumbnailURL } from "./api.js";
+import { pathData } from "./geometry.js";
+
+const SVG = "http://www.w3.org/2000/svg";
+const PATIENCE = 120; // ms to wait for new thumbnails before showing what has come
+
+/** The sketch's strokes in green where they were found, as an SVG over the picture. */
+export function outlineOverlay(hit) {
+  const svg = document.createElementNS(SVG, "svg");
+  svg.setAttribute("class", "outline");
+  svg.setAttribute("aria-hidden", "true");
+  for (const name of ["halo", "line"]) {
+    const path = document.createElementNS(SVG, "path");
+    path.setAttribute("class", name);
+    svg.append(path);
+  }
+  placeOutline(svg, hit);
+  return svg;
+}
+
+export function placeOutline(svg, hit) {
+  svg.setAttribute("viewBox", `0 0 ${hit.width} ${hit.height}`);
+  const d = pathData(hit.outline);
+  for (const path of svg.children) path.setAttribute("d", d);
+}
+
+export const percent = (hit) => Math.round(100 * hit.confidence);
+export const fileName = (hit) => hit.picture.split("/").at(-1);
+
+/** How sure the program is, as a bar. */
+export function showSureness(meter, hit) {
+  const sure = percent(hit);
+  meter.setAttribute("aria-valuenow", sure);
+  meter.setAttribute("aria-valuetext", `${sure}% sure`);
+  meter.title = `${sure}% sure`;
+  meter.firstElementChild.style.inlineSize = `${sure}%`;
+}
+
+export class Results {
+  hits = [];
+  picked = new Set();
+  #grid;
+  #template;
+  #tiles = new Map();
+  #onOpen;
+  #onPick;
+
+  constructor(grid, template, { onOpen, onPick }) {
+    this.#grid = grid;
+    this.#template = template;
+    this.#onOpen = onOpen;
+    this.#onPick = onPick;
+  }
+
+  /** Show these hits instead of what is there; `current` says whether they are still wanted. */
+  async show(hits, current) {
+    const tiles = new Map(hits.map((hit) => [hit.id, this.#tiles.get(hit.id) ?? this.#tile(hit)]));
+    await this.#ready([...tiles.values()].slice(0, 12));
+    if (!current()) return false;
+    this.#tiles = tiles;
+    this.hits = hits;
+    for (const hit of hits) this.#fill(tiles.get(hit.id), hit);
+    const focused = document.activeElement;
+    this.#grid.replaceChildren(...tiles.values());
+    if (focused !== document.activeElement && this.#grid.contains(focused)) focused.focus({ preventScroll: true });
+    this.#picksFollow();
+    return true;
+  }
+
+  /** Show more hits below. */
+  append(hits) {
+    for (const hit of hits) {
+      if (this.#tiles.has(hit.id)) continue;
+      const tile = this.#tile(hit);
+      this.#tiles.set(hit.id, tile);
+      this.hits.push(hit);
+      this.#fill(tile, hit);
+      this.#grid.append(tile);
+    }
+  }
+
+  clear() {
+    this.hits = [];
+    this.#tiles.clear();
+    this.#grid.replaceChildren();
+    this.unpick();
+  }
+
+  unpick() {
+    this.picked.clear();
+    for (const box of this.#grid.querySelectorAll(".pick input")) box.checked = false;
+    this.#onPick();
+  }
+
+  #picksFollow() {
+    for (const id of this.picked) if (!this.#tiles.has(id)) this.picked.delete(id);
+    this.#onPick();
+  }
+
+  #tile(hit) {
+    const tile = this.#template.content.firstElementChild.cloneNode(true);
+    const image = tile.querySelector("img");
+    image.src = thumbnailURL(hit.id);
+    image.addEventListener("load", () => tile.classList.add("loaded"));
+    image.addEventListener("error", () => tile.classList.add("missing"));
+    tile.querySelector(".frame").append(outlineOverlay(hit));
+    tile.querySelector(".open").addEventListener("click", () => this.#onOpen(hit.id));
+    const box = tile.querySelector(".pick input");
+    box.checked = this.picked.has(hit.id);
+    box.addEventListener("change", () => {
+      if (box.checked) this.picked.add(hit.id);
+      else this.picked.delete(hit.id);
+      this.#onPick();
+    });
+    // The tile is as wide as its picture's shape asks, within reason.
+    tile.style.setProperty("--shape", Math.max(0.6, Math.min(2, hit.width / hit.height)));
+    return tile;
+  }
+
+  #fill(tile, hit) {
+    placeOutline(tile.querySelector(".outline"), hit);
+    showSureness(tile.querySelector(".bar"), hit);
+    const name = fileName(hit);
+    tile.dataset.id = hit.id;
+    tile.dataset.mirrored = hit.mirrored;
+    tile.querySelector(".open").setAttribute("aria-label", `${hit.rank}. ${name}, ${percent(hit)}% sure: look closer`);
+    tile.querySelector(".open").title = name;
+    tile.querySelector(".pick input").setAttribute("aria-label", `More like ${name}`);
+  }
+
+  async #ready(tiles) {
+    const images = tiles.map((tile) => tile.querySelector("img").decode().catch(() => {}));
+    await Promise.race([Promise.all(images), new Promise((done) => setTimeout(done, PATIENCE))]);
+  }
+}
