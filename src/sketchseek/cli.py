@@ -1,0 +1,426 @@
+"""The command line: words in, words out. Everything heavy is imported by the command that needs it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from . import __version__
+from .errors import SketchseekError
+
+Command = Callable[[argparse.Namespace], int]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; the exit status is 0 done, 1 could not do it, 2 wrong usage."""
+    _forgiving_streams()
+    parser = build_parser(arguments if arguments is not None else sys.argv[1:])
+    args = parser.parse_args(arguments)
+    try:
+        run: Command = args.run
+        return run(args)
+    except SketchseekError as error:
+        say(f"sketchseek: {error}")
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader of our output has left; so may we
+    except KeyboardInterrupt:
+        say("\nsketchseek: Interrupted.")
+    except MemoryError:
+        say("sketchseek: There is not enough memory for that.")
+    return 1
+
+
+def say(text: str) -> None:
+    """A message for the person, on stderr."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
+    """Every command with its options."""
+    parser = argparse.ArgumentParser(
+        prog="sketchseek",
+        description="Draw a shape, get back the pictures that contain it, the outline where it was found.",
+    )
+    parser.add_argument("--version", action="version", version=f"sketchseek {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+
+    def command(name: str, run: Command, text: str) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+        added.set_defaults(run=run)
+        return added
+
+    p = command(
+        "index", run_index, "add new pictures under the paths, refresh changed ones, forget vanished ones"
+    )
+    p.add_argument("paths", nargs="+", metavar="PATH", help="folder or picture")
+    _add_index(p)
+    p.add_argument(
+        "--preset", choices=("compact", "precise", "full"), help="of a new index (default: compact)"
+    )
+    p.add_argument("--detector", metavar="NAME", help="of a new index: neural (default), structured or canny")
+    p.add_argument("--jobs", type=_positive, metavar="N", help="worker processes (default: one a core)")
+    p.add_argument("--expansion", action="store_true", help="also store descriptors for query expansion")
+    p.add_argument(
+        "--exclude", action="append", default=[], metavar="PATTERN", help="pass over names like this"
+    )
+    p.add_argument(
+        "--forget-missing", action="store_true", help="forget the pictures of a PATH that is not there"
+    )
+    p.add_argument("--watch", action="store_true", help="stay, and keep the index in step until interrupted")
+    p.add_argument("--json", action="store_true", help="print one JSON document")
+
+    p = command("search", run_search, "find the pictures that contain a drawing")
+    p.add_argument("sketch", metavar="SKETCH", help="a bitmap, an SVG or a JSON file of strokes")
+    _add_index(p)
+    p.add_argument("-k", type=_positive, default=20, metavar="K", help="how many hits (default: 20)")
+    p.add_argument("--expand", type=_count, metavar="N", help="ask again with the first N hits")
+    p.add_argument(
+        "--blend", type=float, metavar="W", help="weight of what the drawing depicts beside its shape"
+    )
+    p.add_argument(
+        "--no-mirror", dest="mirror", action="store_false", help="don't look for the mirrored drawing"
+    )
+    p.add_argument("--method", choices=("exhaustive", "projections", "dpf"), default="exhaustive")
+    p.add_argument("--shortlist", type=_positive, metavar="S", help="pictures to re-rank (projections, dpf)")
+    p.add_argument("--rerank", choices=("exact", "binary", "local"), default="exact")
+    p.add_argument(
+        "--neighborhood", type=_positive, default=3, metavar="N", help="for binary and local (default: 3)"
+    )
+    p.add_argument("--threads", type=_positive, metavar="N", help="default: one a core")
+    p.add_argument("--html", metavar="FILE", help="write a page of the hits with the outline drawn on each")
+    p.add_argument(
+        "--no-pictures", dest="pictures", action="store_false", help="don't show pictures in the terminal"
+    )
+    p.add_argument("--json", action="store_true", help="print one JSON document")
+    p.add_argument("--verbose", action="store_true", help="say where the time went")
+
+    p = command("remove", run_remove, "forget the pictures at or under the paths")
+    p.add_argument("paths", nargs="+", metavar="PATH")
+    _add_index(p)
+    p.add_argument("--json", action="store_true", help="print one JSON document")
+
+    p = command("info", run_info, "say what is in the index, as JSON")
+    _add_index(p)
+    p.add_argument("--json", action="store_true", help="the same: it always is JSON")
+
+    p = command("serve", run_serve, "serve a page to draw on")
+    _add_index(p)
+    _add_address(p)
+
+    p = command("demo", run_demo, "index the demo pictures and serve a page to draw on")
+    _add_address(p)
+    p.add_argument(
+        "--no-serve", dest="serve", action="store_false", help="stop after one printed example search"
+    )
+
+    p = command("contours", run_contours, "draw what the program sees in a picture or drawing")
+    p.add_argument("picture", metavar="PICTURE")
+    p.add_argument("--out", required=True, metavar="FILE", help="a .png to look at or an .npz of arrays")
+    p.add_argument(
+        "--detector", default="neural", metavar="NAME", help="neural (default), structured or canny"
+    )
+
+    p = command("evaluate", run_evaluate, "measure retrieval on an annotated folder")
+    if _asked_for(arguments, "evaluate"):
+        from .evaluation.command import add_arguments as add_evaluation
+
+        add_evaluation(p)
+
+    p = command("bench", run_bench, "measure the speed of every method and its peers")
+    if _asked_for(arguments, "bench"):
+        from .bench import add_arguments as add_bench
+
+        add_bench(p)
+
+    p = command("figure", run_figure, "redraw one of the paper's figures from this implementation")
+    p.add_argument("name", metavar="NAME", help="an unknown name lists them")
+    p.add_argument("--out", required=True, metavar="FILE")
+    return parser
+
+
+def run_index(args: argparse.Namespace) -> int:
+    """`index`."""
+    from .index import Index
+    from .indexing.progress import shown
+    from .store import Location
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite end commits what is finished
+    location = Location(args.index)
+    if location.exists():
+        index = Index.open(args.index)
+        _check_same(index, args)
+        if args.expansion:
+            index.enable_expansion()
+    else:
+        index = Index.create(
+            args.index, args.preset or "compact", detector=args.detector or "neural", expansion=args.expansion
+        )
+    while True:
+        with shown(sys.stderr) as progress:
+            report = index.add(
+                args.paths,
+                jobs=args.jobs,
+                exclude=args.exclude,
+                forget_missing=args.forget_missing,
+                progress=progress,
+            )
+        if args.json:
+            print(json.dumps(report.to_dict()), flush=True)
+        _say_report(report, len(index), quiet=args.watch)
+        if report.interrupted:
+            return 0 if args.watch else 1
+        if not args.watch:
+            return 0
+        try:
+            time.sleep(max(2.0, 20 * report.seconds))  # looking takes at most a twentieth of the time
+        except KeyboardInterrupt:
+            return 0
+
+
+def run_search(args: argparse.Namespace) -> int:
+    """`search`."""
+    clock = Clock()
+    from .contours.drawing import Sketch
+    from .index import Index
+
+    clock.lap("imports")
+    sketch = Sketch.load(args.sketch)
+    clock.lap("drawing")
+    index = Index.open(args.index)
+    clock.lap("open index")
+    started = time.perf_counter()
+    hits = index.search(
+        sketch,
+        args.k,
+        expand=args.expand,
+        blend=args.blend,
+        mirror=args.mirror,
+        method=args.method,
+        shortlist=args.shortlist,
+        rerank=args.rerank,
+        neighborhood=args.neighborhood,
+        threads=args.threads,
+    )
+    took = time.perf_counter() - started
+    clock.lap("search")
+    if args.html:
+        _write_html(args.html, sketch, hits, len(index))
+        clock.lap("html")
+    if args.json:
+        document: dict[str, Any] = {
+            "sketch": os.path.abspath(args.sketch),
+            "pictures": len(index),
+            "method": args.method,
+            "took_ms": round(1000 * took, 2),
+            "hits": [hit.to_dict() for hit in hits],
+        }
+        if args.verbose:
+            document["timing_ms"] = clock.laps
+        print(json.dumps(document))
+    else:
+        from .terminal import print_hits
+
+        print_hits(hits, sys.stdout, pictures=args.pictures)
+        if args.verbose:
+            say("  ".join(f"{name} {ms:.0f} ms" for name, ms in clock.laps.items()))
+    if not hits:
+        say("The index is empty." if len(index) == 0 else "Nothing was found.")
+    return 0
+
+
+def run_remove(args: argparse.Namespace) -> int:
+    """`remove`."""
+    from .index import Index
+
+    index = Index.open(args.index)
+    count = index.remove(args.paths)
+    if args.json:
+        print(json.dumps({"removed": count, "pictures": len(index)}))
+    if count == 0:
+        raise SketchseekError("No picture in the index lies at or under that path.")
+    say(f"Forgot {count:,} picture{'s' * (count != 1)}; {len(index):,} left.")
+    return 0
+
+
+def run_info(args: argparse.Namespace) -> int:
+    """`info`."""
+    from .index import Index
+
+    print(json.dumps(Index.open(args.index).info()))
+    return 0
+
+
+def run_serve(args: argparse.Namespace) -> int:
+    """`serve`."""
+    from .server import serve
+
+    serve(args.index, args.host, args.port, args.token)
+    return 0
+
+
+def run_demo(args: argparse.Namespace) -> int:
+    """`demo`."""
+    from .demo import demo
+
+    demo(args.serve, args.host, args.port, args.token)
+    return 0
+
+
+def run_contours(args: argparse.Namespace) -> int:
+    """`contours`."""
+    from .contours.view import save_contours
+
+    save_contours(args.picture, args.out, args.detector)
+    return 0
+
+
+def run_evaluate(args: argparse.Namespace) -> int:
+    """`evaluate`."""
+    from .evaluation.command import run
+
+    return run(args) or 0
+
+
+def run_bench(args: argparse.Namespace) -> int:
+    """`bench`."""
+    from .bench import run
+
+    return run(args) or 0
+
+
+def run_figure(args: argparse.Namespace) -> int:
+    """`figure`."""
+    from .evaluation.figures import draw, names
+
+    if args.name not in names():
+        raise SketchseekError(f"There is no figure {args.name!r}; choose one of {', '.join(names())}.")
+    draw(args.name, args.out)
+    return 0
+
+
+class Clock:
+    """Milliseconds of each part of a command, since the process began."""
+
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self._last = time.perf_counter()
+        self.laps["start"] = round(1000 * _seconds_since_start(), 1)
+
+    def lap(self, name: str) -> None:
+        """The part that ends now."""
+        now = time.perf_counter()
+        self.laps[name] = round(1000 * (now - self._last), 1)
+        self._last = now
+
+
+def _seconds_since_start() -> float:
+    """How long ago the system started this process, where it tells; else the processor time used."""
+    try:
+        with open("/proc/self/stat") as file:
+            ticks = int(file.read().rsplit(") ", 1)[1].split()[19])
+        return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK"))
+    except (OSError, AttributeError, ValueError):
+        return time.process_time()
+
+
+def _add_index(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--index",
+        default=os.environ.get("SKETCHSEEK_INDEX") or ".sketchseek",
+        metavar="DIR",
+        help="folder or object-store URI (default: $SKETCHSEEK_INDEX, then .sketchseek here)",
+    )
+
+
+def _add_address(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="address to listen on (default: this machine only)"
+    )
+    parser.add_argument("--port", type=_count, default=8000, help="default: 8000")
+    parser.add_argument("--token", help="what a visitor must know")
+
+
+def _asked_for(arguments: Sequence[str], name: str) -> bool:
+    """Whether the command is the one that was typed: only then are its options worth an import."""
+    return next((word for word in arguments if not word.startswith("-")), None) == name
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return value
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError("must be 0 or more")
+    return value
+
+
+def _check_same(index: Any, args: argparse.Namespace) -> None:
+    """Refuse options that the index was not made with."""
+    for option, present in (("preset", index.recipe.preset), ("detector", index.recipe.detector)):
+        wanted = getattr(args, option)
+        if wanted not in (None, present):
+            raise SketchseekError(
+                f"The index in {index.location} was made with --{option} {present}, not {wanted}: leave the "
+                "option out, or name another --index folder."
+            )
+
+
+def _say_report(report: Any, pictures: int, quiet: bool) -> None:
+    from .html import printable
+
+    changed = report.added or report.refreshed or report.moved or report.forgotten
+    if quiet and not changed and not report.interrupted:
+        return
+    for picture, reason in report.failed[:20]:
+        say(f"  could not read {printable(picture)}: {reason}")
+    if len(report.failed) > 20:
+        say(f"  and {len(report.failed) - 20:,} more; --json lists them all")
+    for path, reason in report.kept:
+        say(f"  kept what is known under {printable(path)}: {reason}")
+    if any(reason.endswith(("not there.", "any more.")) for _, reason in report.kept):
+        say("  (--forget-missing forgets it)")
+    counts = [
+        (report.added, "added"),
+        (report.refreshed, "refreshed"),
+        (report.moved, "moved"),
+        (report.forgotten, "forgotten"),
+        (report.unchanged, "unchanged"),
+        (len(report.failed), "unreadable"),
+    ]
+    words = ", ".join(f"{n:,} {word}" for n, word in counts if n) or "no pictures found"
+    say(f"{words}; {pictures:,} in the index, {report.seconds:.1f} s.")
+    if report.interrupted:
+        say("Interrupted: what was finished is kept; run it again to go on.")
+
+
+def _write_html(path: str, sketch: Any, hits: Any, pictures: int) -> None:
+    from .html import page
+
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(page(sketch, hits, pictures))
+    except OSError as error:
+        raise SketchseekError(f"Cannot write {path}: {error.strerror}.") from error
+
+
+def _forgiving_streams() -> None:
+    """A name that is no text must not end the program when it is printed."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,14 @@
+"""How sure a hit is, from the cosine of its shape."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+MIDDLE = 0.35
+WIDTH = 0.06
+
+
+def confidence(score: ArrayLike) -> NDArray[np.float64]:
+    """Map shape scores in [-1, 1] to [0, 1], monotonically: a logistic curve."""
+    return 1.0 / (1.0 + np.exp((MIDDLE - np.asarray(score, np.float64)) / WIDTH))

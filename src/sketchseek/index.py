@@ -1,0 +1,375 @@
+"""Index: pictures on one side, a drawing on the other."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from .confidence import confidence
+from .descriptor import Query, Settings
+from .errors import SketchseekError
+from .hit import Hit, place, tight_box
+from .ranking import Collection, Ranking, rank, refine
+from .snapshot import Snapshot
+from .store import Expansion, Location, Recipe, Store, no_index
+
+if TYPE_CHECKING:
+    from .contours.drawing import Sketch
+    from .indexing import Report
+    from .indexing.update import Progress
+
+Path = str | os.PathLike[str]
+
+DEFAULT_DESCRIBER = "efficientnet-lite0"
+
+__all__ = ["Hit", "Index", "Row"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """What an index knows of a picture, without its vectors."""
+
+    id: str
+    picture: str
+    width: int
+    height: int
+
+
+class _View:
+    """One version of the index, ready to be searched. Never changes: a refresh makes another."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self.settings = Settings.from_json(snapshot.recipe.settings)
+        self.collection = Collection(snapshot.codes, snapshot.norms, self.settings)
+        self._numbers: dict[bytes, int] | None = None
+
+    def number(self, identifier: str) -> int:
+        """Where in the snapshot a picture is."""
+        if self._numbers is None:
+            self._numbers = {bytes(name): i for i, name in enumerate(self.snapshot.ids)}
+        try:
+            return self._numbers[identifier.encode()]
+        except KeyError:
+            raise SketchseekError(f"There is no picture {identifier!r} in the index.") from None
+
+
+class Index:
+    """Pictures that can be searched by drawing.
+
+    >>> index = Index.create("pictures.index")           # doctest: +SKIP
+    >>> report = index.add(["~/Pictures"])               # doctest: +SKIP
+    >>> hits = index.search(Sketch.load("mug.png"))      # doctest: +SKIP
+
+    Any number of threads may search one Index while others add to it, in this process or another;
+    `refresh` goes to the newest version.
+    """
+
+    def __init__(self, location: Location, store: Store | None = None) -> None:
+        self._location = location
+        self._store = store
+        self._lock = threading.RLock()
+        self._view = _View(self._newest_snapshot())
+
+    @classmethod
+    def create(
+        cls,
+        where: Path,
+        preset: str = "compact",
+        *,
+        detector: str = "neural",
+        expansion: bool | str = False,
+    ) -> Index:
+        """Make an empty index in a folder or at an object-store URI.
+
+        preset : "compact", "precise" or "full": more frequencies find more, and take more room.
+        detector : what finds the edges of pictures.
+        expansion : also keep a descriptor of each picture for query expansion: True, or its name.
+        """
+        location = Location(where)
+        if location.exists():
+            raise SketchseekError(f"There already is an index in {location}: open it, or name another place.")
+        return cls(location, Store.create(where, make_recipe(preset, detector, expansion)))
+
+    @classmethod
+    def open(cls, where: Path) -> Index:
+        """Open an index that is there."""
+        return cls(Location(where))
+
+    def __len__(self) -> int:
+        return len(self._view.snapshot)
+
+    def __repr__(self) -> str:
+        return f"<sketchseek.Index of {len(self):,} pictures in {self._location}>"
+
+    @property
+    def location(self) -> str:
+        """The folder or URI."""
+        return str(self._location)
+
+    @property
+    def version(self) -> int:
+        """Grows with every change that `refresh` brings."""
+        return self._view.snapshot.version
+
+    @property
+    def recipe(self) -> Recipe:
+        """Everything that gave the vectors."""
+        return self._view.snapshot.recipe
+
+    @property
+    def store(self) -> Store:
+        """The table on disk, opened when first needed: searching takes only the snapshot."""
+        with self._lock:
+            if self._store is None:
+                self._store = Store.open(self._location.text)
+            return self._store
+
+    def add(
+        self,
+        paths: Path | Sequence[Path],
+        *,
+        jobs: int | None = None,
+        exclude: Sequence[str] = (),
+        forget_missing: bool = False,
+        progress: Progress | None = None,
+    ) -> Report:
+        """Add new pictures under the paths, refresh changed ones, forget vanished ones.
+
+        A root that is missing or has become empty, as a drive that is not mounted, forgets nothing
+        unless `forget_missing`. May be interrupted and run again: it goes on where it was.
+        """
+        from .indexing import Options, update
+
+        roots = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+        check_detector(self.store.recipe)
+        report = update(self.store, roots, Options(jobs, exclude, forget_missing), progress)
+        self.refresh(save=True)
+        return report
+
+    def remove(self, paths: Path | Sequence[Path]) -> int:
+        """Forget the pictures at or under the paths; how many there were."""
+        from .indexing import remove
+
+        roots = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+        count = remove(self.store, roots)
+        self.refresh(save=True)
+        return count
+
+    def enable_expansion(self, name: str = DEFAULT_DESCRIBER) -> None:
+        """Keep a descriptor for query expansion from now on; the next `add` gives it to pictures without."""
+        present = self.store.recipe.expansion
+        wanted = _expansion(name)
+        if present == wanted:
+            return
+        if present is not None:
+            raise SketchseekError(
+                f"This index holds descriptors of {present.name} {present.version}, not of "
+                f"{wanted.name} {wanted.version}: index the pictures again into another --index folder."
+            )
+        self.store.set_expansion(wanted)
+        self.refresh()
+
+    def refresh(self, save: bool = False) -> bool:
+        """Go to the newest committed version; True when that is another one. Costs little when it isn't."""
+        with self._lock:
+            if self._location.latest_version() == self.version:
+                return False
+            if self._location.is_uri and not self.store.refresh() and self.store.version == self.version:
+                return False
+            self._view = _View(self._newest_snapshot(save))
+            return True
+
+    def _newest_snapshot(self, save: bool = True) -> Snapshot:
+        version = self._location.latest_version()
+        if version is None and not self._location.is_uri:
+            raise no_index(self._location)
+        snapshot = Snapshot.load(self._location, version) if version is not None else None
+        if snapshot is not None:
+            return snapshot
+        self.store.refresh()
+        snapshot = Snapshot.load(self._location, self.store.version)
+        if snapshot is None:
+            snapshot = Snapshot.of(self.store)
+            if save:
+                snapshot.save(self._location)
+        return snapshot
+
+    def search(
+        self,
+        sketch: Sketch,
+        k: int = 20,
+        *,
+        expand: int | None = None,
+        blend: float | None = None,
+        mirror: bool = True,
+        method: str = "exhaustive",
+        shortlist: int | None = None,
+        rerank: str = "exact",
+        neighborhood: int = 3,
+        offset: int = 0,
+        threads: int | None = None,
+    ) -> list[Hit]:
+        """The k pictures that show the drawing best, after the first `offset`.
+
+        expand : how many first hits to ask again with, by what they depict; 0 for none.
+        blend : weight of the drawing's own picture descriptor beside its shape; 0 is shape alone.
+        mirror : also look for the mirrored drawing.
+        method, shortlist, rerank, neighborhood : see `sketchseek.ranking`.
+        threads : None for one a core.
+        """
+        if k < 1:
+            raise ValueError(f"k must be positive, got {k}")
+        if offset < 0:
+            raise ValueError(f"offset must not be negative, got {offset}")
+        view = self._view
+        if len(view.snapshot) == 0:
+            return []
+        if (expand or blend) and view.snapshot.expansion is None:
+            raise SketchseekError(
+                "This index holds no descriptors for query expansion: add them with "
+                "`sketchseek index --expansion FOLDER`, or search without --expand and --blend."
+            )
+        query = Query.of(sketch.points, view.settings, mirror=mirror)
+        ranking = rank(
+            view.collection,
+            query,
+            method=method,
+            k=min(offset + k, len(view.snapshot)),
+            shortlist=shortlist,
+            rerank=rerank,
+            neighborhood=neighborhood,
+            threads=threads,
+        )
+        shown = _part(refine(view.collection, query, ranking), slice(offset, offset + k))
+        return self._hits(view, sketch, shown, offset)
+
+    def _hits(self, view: _View, sketch: Sketch, ranking: Ranking, offset: int) -> list[Hit]:
+        snapshot = view.snapshot
+        sure = confidence(ranking.score)
+        hits = []
+        for i, number in enumerate(ranking.ids.tolist()):
+            pose = (float(ranking.scale[i]), bool(ranking.mirrored[i]), float(ranking.rotation[i]))
+            moved = (float(ranking.dx[i]), float(ranking.dy[i]))
+            size = (int(snapshot.width[number]), int(snapshot.height[number]))
+            scale, mirrored, rotation = pose
+            placed = partial(
+                place, scale=scale, mirrored=mirrored, rotation=rotation, translation=moved, size=size
+            )
+            identifier = bytes(snapshot.ids[number]).decode()
+            hits.append(
+                Hit(
+                    rank=offset + i + 1,
+                    id=identifier,
+                    picture=snapshot.path(number),
+                    score=round(float(ranking.score[i]), 6),
+                    confidence=round(float(sure[i]), 6),
+                    scale=round(scale, 4),
+                    mirrored=mirrored,
+                    rotation=rotation,
+                    dx=round(moved[0], 3),
+                    dy=round(moved[1], 3),
+                    box=tight_box(sketch, placed),
+                    width=size[0],
+                    height=size[1],
+                    sketch=sketch,
+                    thumbnail=partial(self.thumbnail, identifier),
+                )
+            )
+        return hits
+
+    def row(self, identifier: str) -> Row:
+        """What is known of a picture."""
+        view = self._view
+        number = view.number(identifier)
+        snapshot = view.snapshot
+        return Row(
+            identifier, snapshot.path(number), int(snapshot.width[number]), int(snapshot.height[number])
+        )
+
+    def picture_path(self, identifier: str) -> str:
+        """Where the picture is."""
+        return self.row(identifier).picture
+
+    def thumbnail(self, identifier: str) -> bytes:
+        """A small WebP of the picture, kept in the index."""
+        return self.thumbnails([identifier])[0]
+
+    def thumbnails(self, identifiers: Sequence[str]) -> list[bytes]:
+        """Those of several pictures, read at once."""
+        for identifier in identifiers:
+            self._view.number(identifier)
+        with self._lock:
+            self.store.refresh()
+            table = self.store.rows(list(set(identifiers)), ["id", "thumbnail"])
+        found = dict(zip(table["id"].to_pylist(), table["thumbnail"].to_pylist(), strict=True))
+        try:
+            return [found[identifier] for identifier in identifiers]
+        except KeyError as error:
+            raise SketchseekError(f"There is no picture {error.args[0]!r} in the index any more.") from None
+
+    def info(self) -> dict[str, Any]:
+        """As `info` prints it."""
+        recipe = self.recipe
+        return {
+            "pictures": len(self),
+            "failed": self.store.dataset.count_rows("failure IS NOT NULL"),
+            "bytes": self.store.bytes_on_disk(),
+            "preset": recipe.preset,
+            "detector": recipe.detector,
+            "expansion": recipe.expansion.name if recipe.expansion else None,
+            "version": self.version,
+            "settings": {**recipe.settings, "detector_version": recipe.detector_version},
+            "location": self.location,
+        }
+
+
+def make_recipe(preset: str, detector: str, expansion: bool | str = False) -> Recipe:
+    """The recipe of a new index."""
+    from .contours.detectors import get_detector
+    from .descriptor import PRESETS
+
+    if preset not in PRESETS:
+        raise SketchseekError(f"There is no preset {preset!r}; choose one of {', '.join(PRESETS)}.")
+    settings = Settings.preset(preset)
+    edges = get_detector(detector)
+    name = DEFAULT_DESCRIBER if expansion is True else expansion
+    return Recipe(
+        preset=preset,
+        settings=settings.to_json(),
+        dimension=settings.dimensions,
+        n_norms=3 * len(settings.scales),
+        detector=edges.name,
+        detector_version=edges.version,
+        expansion=_expansion(name) if name else None,
+    )
+
+
+def check_detector(recipe: Recipe) -> None:
+    """Refuse to mix the vectors of two versions of a detector."""
+    from .contours.detectors import get_detector
+
+    edges = get_detector(recipe.detector)
+    if (edges.name, edges.version) != (recipe.detector, recipe.detector_version):
+        raise SketchseekError(
+            f"This index was made with the edge detector {recipe.detector} {recipe.detector_version}, and "
+            f"here is {edges.name} {edges.version}: it can be searched, but to add pictures, index them "
+            "again into another --index folder."
+        )
+
+
+def _expansion(name: str) -> Expansion:
+    from .expansion import get_describer
+
+    describer = get_describer(name)
+    return Expansion(describer.name, describer.version, describer.dimension)
+
+
+def _part(ranking: Ranking, part: slice) -> Ranking:
+    from dataclasses import fields
+
+    return Ranking(**{f.name: getattr(ranking, f.name)[part] for f in fields(ranking)})

@@ -1,0 +1,119 @@
+"""What differs between the pictures an index knows and the pictures a walk saw."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from .walk import Stat, Walk, is_under
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What an index knows of a picture without its vectors."""
+
+    id: str
+    path: bytes
+    size: int
+    modified: int
+    digest: bytes
+    failure: str | None
+    expanded: bool
+
+
+@dataclass
+class Changes:
+    """What is to be done, and what isn't.
+
+    fresh : pictures that the index doesn't know. altered : those whose size or time is another.
+    bare : those that only lack the descriptor for expansion.
+    same : those to leave. vanished : those that are no longer there. doubles : further rows of one path.
+    """
+
+    fresh: list[bytes] = field(default_factory=list)
+    altered: list[Known] = field(default_factory=list)
+    bare: list[Known] = field(default_factory=list)
+    same: list[Known] = field(default_factory=list)
+    vanished: list[Known] = field(default_factory=list)
+    doubles: list[Known] = field(default_factory=list)
+
+
+def compare(
+    known: Iterable[Known], walk: Walk, roots: Sequence[bytes], *, forget_missing: bool, expand: bool
+) -> Changes:
+    """Sort the pictures under `roots` by what happened to them.
+
+    Rows below a root that is missing or suddenly empty, as a drive that is not mounted is, are kept
+    unless `forget_missing`; rows below a folder that could not be read are always kept.
+    """
+    changes = Changes()
+    kept = list(walk.unseen)
+    if not forget_missing:
+        kept += [*walk.missing, *walk.empty]
+    met: set[bytes] = set()
+    for row in known:
+        if row.path in met:
+            changes.doubles.append(row)
+            continue
+        met.add(row.path)
+        stat = walk.files.get(row.path)
+        if stat is not None:
+            if stat != Stat(row.size, row.modified):
+                changes.altered.append(row)
+            elif expand and not row.expanded and row.failure is None:
+                changes.bare.append(row)
+            else:
+                changes.same.append(row)
+        elif is_under(row.path, roots) and not is_under(row.path, kept):
+            changes.vanished.append(row)
+    changes.fresh = [path for path in walk.files if path not in met]
+    return changes
+
+
+def moves(
+    fresh: Iterable[bytes], walk: Walk, known: Iterable[Known], vanished: Iterable[Known]
+) -> Iterator[tuple[bytes, Known]]:
+    """Pairs (new path, row): the same bytes, where the row's own path is gone.
+
+    Gone means vanished from the folders walked, or missing from a folder elsewhere that is still there
+    (when the folder is gone too, it may be a drive that is not mounted).
+    """
+    gone = {row.id for row in vanished}
+    sizes = {walk.files[path].size for path in fresh}
+    candidates: dict[int, list[Known]] = {}
+    for row in known:
+        if (
+            row.size in sizes
+            and row.path not in walk.files
+            and (row.id in gone or _left_its_folder(row.path))
+        ):
+            candidates.setdefault(row.size, []).append(row)
+    for path in fresh:
+        rows = candidates.get(walk.files[path].size)
+        if not rows:
+            continue
+        digest = digest_of_file(path)
+        match = next((row for row in rows if row.digest == digest), None)
+        if match is not None:
+            rows.remove(match)
+            yield path, match
+
+
+def _left_its_folder(path: bytes) -> bool:
+    return not os.path.lexists(path) and os.path.isdir(os.path.dirname(path))
+
+
+def digest_of(data: bytes) -> bytes:
+    """What the content of a file is known by."""
+    return hashlib.blake2b(data, digest_size=16).digest()
+
+
+def digest_of_file(path: bytes) -> bytes | None:
+    """The same, of a file as it is now; None when it can't be read."""
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).digest()
+    except OSError:
+        return None

@@ -1,0 +1,286 @@
+"""Results become rows, in batches that are on disk before they are counted.
+
+A batch is settled against the newest version of the table, inside the writer's turn: a picture that
+another process has added meanwhile isn't added twice.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ..errors import SketchseekError
+from ..store import Change, Store, schema_of
+from .changes import Known
+from .report import Report
+from .walk import Stat
+from .worker import Described, Failed, Same
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BATCH_ROWS = 256
+BATCH_S = 2.0
+TIDY_COMMITS = 64
+_COLUMNS = ["id", "path", "size", "modified", "digest", "failure"]
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A picture that is now at `path`, with the row it has."""
+
+    path: bytes
+    row: Known
+    stat: Stat
+
+
+Item = Described | Failed | Same | Move
+
+
+@dataclass
+class _Settled:
+    """What a batch comes to: the change, what is then known, and what to count."""
+
+    change: Change
+    known: list[Known] = field(default_factory=list)
+    added: int = 0
+    refreshed: int = 0
+    unchanged: int = 0
+    moved: int = 0
+    failed: list[tuple[bytes, str]] = field(default_factory=list)
+
+
+def read_known(store: Store) -> list[Known]:
+    """What the table knows, without vectors."""
+    columns = {name: name for name in _COLUMNS}
+    if store.recipe.expansion is not None:
+        columns["expanded"] = "expansion IS NOT NULL"
+    return _known_of(store.dataset.to_table(columns=columns))
+
+
+def _known_of(table: pa.Table) -> list[Known]:
+    lists = {name: table[name].to_pylist() for name in table.column_names}
+    expanded = lists.get("expanded") or [False] * len(table)
+    return [Known(*row) for row in zip(*(lists[name] for name in _COLUMNS), expanded, strict=True)]
+
+
+class Commits:
+    """Collects results and commits them; `known` follows what the table knows, by path."""
+
+    def __init__(self, store: Store, known: Iterable[Known], report: Report) -> None:
+        self.known: dict[bytes, Known] = {}
+        for row in known:
+            self.known.setdefault(row.path, row)
+        self._store = store
+        self._version = store.version
+        self._report = report
+        self._items: dict[bytes, Item] = {}
+        self._since = time.monotonic()
+        self._commits = 0
+
+    def add(self, item: Item) -> None:
+        """Take a result; commits when a batch is full or has waited long enough."""
+        if not self._items:
+            self._since = time.monotonic()
+        self._items[item.path] = item
+        if len(self._items) >= BATCH_ROWS:
+            self.flush()
+        else:
+            self.flush_if_due()
+
+    def flush_if_due(self) -> None:
+        """Commit what has waited for two seconds."""
+        if self._items and time.monotonic() - self._since > BATCH_S:
+            self.flush()
+
+    def flush(self) -> None:
+        """Commit what there is, and count it once it is on disk."""
+        if not self._items:
+            return
+        settled = _Settled(Change())
+
+        def prepare() -> Change:
+            nonlocal settled
+            settled = self._settle()
+            return settled.change
+
+        self._store.commit(prepare)
+        self._version = self._store.version
+        self._items.clear()
+        for row in settled.known:
+            self.known[row.path] = row
+        self._report.added += settled.added
+        self._report.refreshed += settled.refreshed
+        self._report.unchanged += settled.unchanged
+        self._report.moved += settled.moved
+        for path, reason in settled.failed:
+            self._report.add_failure(path, reason)
+        self._commits += 1
+        if self._commits % TIDY_COMMITS == 0:
+            with suppress(SketchseekError):  # housekeeping
+                self._store.tidy()
+                self._version = self._store.version
+
+    def forget(self, rows: Sequence[Known], count: bool = True) -> None:
+        """Forget pictures that are no longer there, unless somebody has just moved them."""
+        if not rows:
+            return
+        paths = {row.id: row.path for row in rows}
+        forgotten = 0
+
+        def prepare() -> Change:
+            nonlocal forgotten
+            still = [row for row in self._latest(None) if paths.get(row.id) == row.path]
+            forgotten = sum(row.failure is None for row in still)
+            return Change(forget=[row.id for row in still])
+
+        self._store.commit(prepare)
+        self._version = self._store.version
+        for row in rows:
+            if self.known.get(row.path) is row:
+                del self.known[row.path]
+        if count:
+            self._report.forgotten += forgotten
+
+    def _latest(self, paths: Iterable[bytes] | None) -> Iterable[Known]:
+        """The rows of some paths, or all, as the newest version has them."""
+        if self._store.version == self._version and paths is not None:
+            return [self.known[path] for path in paths if path in self.known]
+        rows = read_known(self._store)
+        if paths is None:
+            return rows
+        wanted = set(paths)
+        return [row for row in rows if row.path in wanted]
+
+    def _settle(self) -> _Settled:
+        here = {row.path: row for row in self._latest(self._items)}
+        settled = _Settled(Change())
+        rows: list[dict[str, Any]] = []
+        rewritten: dict[str, Item] = {}
+        forget: list[str] = []
+        for path, item in self._items.items():
+            row = here.get(path)
+            if isinstance(item, Move):
+                if row is None:  # otherwise somebody has added it at the new path meanwhile
+                    rewritten[item.row.id] = item
+                continue
+            if isinstance(item, Same):
+                if row is not None:
+                    rewritten[row.id] = item
+                continue
+            if row is not None and _agrees(row, item):
+                _count_unchanged(settled, item)
+                continue
+            identifier = row.id if row is not None else secrets.token_hex(8)
+            if row is not None:
+                forget.append(row.id)
+            rows.append(_row(identifier, item))
+            settled.known.append(_known(identifier, item))
+            if isinstance(item, Failed):
+                settled.failed.append((path, item.reason))
+            elif row is None or row.failure is not None:
+                settled.added += 1
+            else:
+                settled.refreshed += 1
+        tables = []
+        if rows:
+            tables.append(_table(rows, self._store))
+        if rewritten:
+            tables.append(self._rewrite(rewritten, settled, forget))
+        settled.change = Change(_concatenated(tables), forget)
+        return settled
+
+    def _rewrite(self, items: dict[str, Item], settled: _Settled, forget: list[str]) -> pa.Table:
+        """The rows of pictures whose content is the same, with another path, time or expansion."""
+        table = self._store.rows(list(items), [field.name for field in schema_of(self._store.recipe)])
+        rows = table.to_pylist()
+        for row in rows:
+            item = items[row["id"]]
+            forget.append(row["id"])
+            row["path"] = item.path
+            if isinstance(item, Move):
+                row["size"], row["modified"] = item.stat.size, item.stat.modified
+                settled.moved += 1
+            elif isinstance(item, Same):
+                row["size"], row["modified"] = item.size, item.modified
+                row["expansion"] = item.expansion or row["expansion"]
+                if row["failure"] is None:
+                    settled.unchanged += 1
+                else:
+                    settled.failed.append((item.path, row["failure"]))
+            known = {name: row[name] for name in _COLUMNS}
+            settled.known.append(Known(**known, expanded=row["expansion"] is not None))
+        return _table(rows, self._store)
+
+
+def _agrees(row: Known, item: Described | Failed) -> bool:
+    """Whether the row already says all that the result says."""
+    if isinstance(item, Failed):
+        return (row.digest, row.size, row.modified, row.failure) == (
+            item.digest, item.size, item.modified, item.reason,
+        )  # fmt: skip
+    return (
+        row.failure is None
+        and (row.digest, row.size, row.modified) == (item.digest, item.size, item.modified)
+        and (row.expanded or item.expansion is None)
+    )
+
+
+def _count_unchanged(settled: _Settled, item: Described | Failed) -> None:
+    if isinstance(item, Failed):
+        settled.failed.append((item.path, item.reason))
+    else:
+        settled.unchanged += 1
+
+
+def _known(identifier: str, item: Described | Failed) -> Known:
+    failure = item.reason if isinstance(item, Failed) else None
+    expanded = isinstance(item, Described) and item.expansion is not None
+    return Known(identifier, item.path, item.size, item.modified, item.digest, failure, expanded)
+
+
+def _row(identifier: str, item: Described | Failed) -> dict[str, Any]:
+    row: dict[str, Any] = {"id": identifier, "width": 0, "height": 0, "failure": None}
+    for name in item.__slots__:
+        row["failure" if name == "reason" else name] = getattr(item, name)
+    return row
+
+
+def _table(rows: list[dict[str, Any]], store: Store) -> pa.Table:
+    import numpy as np
+    import pyarrow as pa
+
+    recipe = store.recipe
+    schema = schema_of(recipe)
+    dtypes = {"code": (np.int8, recipe.dimension), "norms": (np.float32, recipe.n_norms)}
+    columns = []
+    for column in schema:
+        values = [row.get(column.name) for row in rows]
+        if column.name in dtypes:
+            dtype, length = dtypes[column.name]
+            columns.append(_vectors(values, dtype, length))
+        else:
+            columns.append(pa.array(values, column.type))
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _vectors(values: list[Any], dtype: Any, length: int) -> pa.Array:
+    """Fixed-size lists from raw bytes or lists; a failed picture's is all zeros."""
+    import numpy as np
+    import pyarrow as pa
+
+    out = np.zeros((len(values), length), dtype)
+    for i, value in enumerate(values):
+        if value is not None:
+            out[i] = np.frombuffer(value, dtype) if isinstance(value, bytes) else value
+    return pa.FixedSizeListArray.from_arrays(pa.array(out.ravel()), length)
+
+
+def _concatenated(tables: list[Any]) -> pa.Table | None:
+    import pyarrow as pa
+
+    return pa.concat_tables(tables) if tables else None

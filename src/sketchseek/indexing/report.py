@@ -1,0 +1,44 @@
+"""What one run over some folders did."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class Report:
+    """Counts of one run.
+
+    `failed` pairs each unreadable picture's path with the reason, those known from before included.
+    `kept` pairs a path whose pictures were neither looked at nor forgotten with the reason.
+    """
+
+    added: int = 0
+    refreshed: int = 0
+    unchanged: int = 0
+    moved: int = 0
+    forgotten: int = 0
+    failed: list[tuple[str, str]] = field(default_factory=list)
+    kept: list[tuple[str, str]] = field(default_factory=list)
+    interrupted: bool = False
+    seconds: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `index --json` prints it."""
+        return {
+            "added": self.added,
+            "refreshed": self.refreshed,
+            "unchanged": self.unchanged,
+            "moved": self.moved,
+            "forgotten": self.forgotten,
+            "failed": [{"picture": picture, "reason": reason} for picture, reason in self.failed],
+            "kept": [{"path": path, "reason": reason} for path, reason in self.kept],
+            "interrupted": self.interrupted,
+            "seconds": round(self.seconds, 3),
+        }
+
+    def add_failure(self, path: bytes, reason: str) -> None:
+        """Remember a picture that could not be read."""
+        self.failed.append((os.fsdecode(path), reason))

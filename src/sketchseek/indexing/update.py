@@ -1,0 +1,146 @@
+"""One run of `index`: bring an index in step with some folders."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from ..errors import SketchseekError
+from ..store import Change, Store
+from .changes import Changes, compare, moves
+from .commits import Commits, Move, read_known
+from .report import Report
+from .walk import Walk, absolute, is_under, walk
+from .worker import Gone, Job, Task
+from .workers import Workers
+
+Progress = Callable[[int, int], None]
+"""Called with how many pictures are done and how many there are to do."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a run goes about it.
+
+    jobs : worker processes; None for one a core.
+    exclude : patterns of names, or of paths below the root, to pass over.
+    forget_missing : forget the pictures of a root that is missing or empty.
+    """
+
+    jobs: int | None = None
+    exclude: Sequence[str] = ()
+    forget_missing: bool = False
+
+
+def update(
+    store: Store,
+    paths: Sequence[str | bytes | os.PathLike[str]],
+    options: Options | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Add new pictures under `paths`, refresh changed ones, forget vanished ones.
+
+    Ends early, with everything finished so far committed, on KeyboardInterrupt.
+    """
+    options = options or Options()
+    start = time.monotonic()
+    roots = list(dict.fromkeys(absolute(path) for path in paths))
+    store.refresh()
+    known = read_known(store)
+    seen = walk(roots, options.exclude)
+    for root in seen.missing:
+        if not any(is_under(row.path, [root]) for row in known):
+            raise SketchseekError(f"There is no file or folder {os.fsdecode(root)}.")
+    expand = store.recipe.expansion is not None
+    changes = compare(known, seen, roots, forget_missing=options.forget_missing, expand=expand)
+    report = Report(kept=_kept(seen, options, [row.path for row in known]))
+    commits = Commits(store, known, report)
+    try:
+        commits.forget(changes.doubles, count=False)
+        moved = _follow_moves(changes, seen, commits)
+        commits.forget([row for row in changes.vanished if row.id not in moved])
+        _read(changes, commits, store, options, progress)
+    except KeyboardInterrupt:
+        report.interrupted = True
+    commits.flush()
+    report.unchanged += len(changes.same)
+    for row in changes.same:
+        if row.failure is not None:
+            report.unchanged -= 1
+            report.add_failure(row.path, row.failure)
+    if not report.interrupted:
+        with suppress(SketchseekError):  # housekeeping; the pictures are safe without it
+            store.tidy()
+    report.seconds = time.monotonic() - start
+    return report
+
+
+def remove(store: Store, paths: Sequence[str | bytes | os.PathLike[str]]) -> int:
+    """Forget the pictures at or under `paths`; how many there were."""
+    roots = [absolute(path) for path in paths]
+    count = 0
+
+    def prepare() -> Change:
+        nonlocal count
+        rows = [row for row in read_known(store) if is_under(row.path, roots)]
+        count = sum(row.failure is None for row in rows)
+        return Change(forget=[row.id for row in rows])
+
+    store.commit(prepare)
+    with suppress(SketchseekError):
+        store.tidy()
+    return count
+
+
+def _kept(seen: Walk, options: Options, known: list[bytes]) -> list[tuple[str, str]]:
+    kept = list(seen.unseen.items())
+    if not options.forget_missing:
+        kept += [(root, "It is not there.") for root in seen.missing]
+        kept += [
+            (root, "There is no picture in it any more.")
+            for root in seen.empty
+            if any(is_under(path, [root]) for path in known)
+        ]
+    return [(os.fsdecode(path), reason) for path, reason in kept]
+
+
+def _follow_moves(changes: Changes, seen: Walk, commits: Commits) -> set[str]:
+    """Give rows the new paths of their pictures; their ids."""
+    moved = set()
+    for path, row in moves(changes.fresh, seen, commits.known.values(), changes.vanished):
+        commits.add(Move(path, row, seen.files[path]))
+        moved.add(row.id)
+    commits.flush()
+    gone = {path for path in changes.fresh if path in commits.known}
+    changes.fresh = [path for path in changes.fresh if path not in gone]
+    return moved
+
+
+def _tasks(changes: Changes) -> Iterator[Task]:
+    yield from (Task(path) for path in changes.fresh)
+    yield from (Task(row.path, row.digest) for row in changes.altered)
+    yield from (Task(row.path, row.digest, expansion_only=True) for row in changes.bare)
+
+
+def _read(
+    changes: Changes, commits: Commits, store: Store, options: Options, progress: Progress | None
+) -> None:
+    tasks = list(_tasks(changes))
+    if not tasks:
+        return
+    expansion = store.recipe.expansion
+    job = Job(store.recipe.settings, store.recipe.detector, expansion.name if expansion else None)
+    done = 0
+    with Workers(job, options.jobs or os.cpu_count() or 1) as workers:
+        for result in workers.results(tasks):
+            if result is None:
+                commits.flush_if_due()
+            else:
+                done += 1
+                if not isinstance(result, Gone):
+                    commits.add(result)
+            if progress is not None:
+                progress(done, len(tasks))

@@ -1,0 +1,221 @@
+"""What one worker process does: read a picture, and turn it into the row that the table keeps."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any
+
+from ..errors import SketchseekError
+from .changes import digest_of
+
+RACY_NANOSECONDS = 2_000_000_000
+"""A file changed this recently could change again without its time showing it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """How pictures are to be described: names, so that each worker makes its own detector."""
+
+    settings: dict[str, Any]
+    detector: str
+    expansion: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A picture to read.
+
+    digest : the content the index knows, if any: a file with the same content isn't described again.
+    expansion_only : the vectors are there, only the descriptor for expansion is wanted.
+    """
+
+    path: bytes
+    digest: bytes | None = None
+    expansion_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A picture's row. `code` and `norms` are raw bytes of int8 and float32, `expansion` of float16."""
+
+    path: bytes
+    size: int
+    modified: int
+    digest: bytes
+    width: int
+    height: int
+    thumbnail: bytes
+    code: bytes
+    norms: bytes
+    expansion: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Same:
+    """The content is what the index knows; size and time may not be. `expansion` if it was asked for."""
+
+    path: bytes
+    size: int
+    modified: int
+    expansion: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The picture can't be read, and why."""
+
+    path: bytes
+    size: int
+    modified: int
+    digest: bytes
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """The file went away after it was listed."""
+
+    path: bytes
+
+
+Result = Described | Same | Failed | Gone
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    data: bytes
+    size: int
+    modified: int
+    digest: bytes
+
+
+class Reader:
+    """Turns tasks into results; holds the detector and the describer."""
+
+    def __init__(self, job: Job) -> None:
+        from ..contours.detectors import get_detector
+        from ..descriptor import Settings
+
+        self.settings = Settings.from_json(job.settings)
+        self.detector = get_detector(job.detector)
+        self.describer: Any = None
+        if job.expansion is not None:
+            from ..expansion import get_describer
+
+            self.describer = get_describer(job.expansion)
+
+    def __call__(self, task: Task) -> Result:
+        """Read, and describe unless the content is what the index knows."""
+        try:
+            content = read_steadily(task.path)
+        except FileNotFoundError:
+            return Gone(task.path)
+        except SketchseekError as error:
+            return self._unread(task.path, str(error))
+        except OSError as error:
+            return self._unread(task.path, error.strerror or str(error))
+        if content.digest == task.digest and not task.expansion_only:
+            return Same(task.path, content.size, content.modified)
+        try:
+            if task.expansion_only and content.digest == task.digest:
+                return Same(task.path, content.size, content.modified, self._expansion_alone(content.data))
+            return self._describe(task.path, content)
+        except SketchseekError as error:
+            return Failed(task.path, content.size, content.modified, content.digest, str(error))
+        except Exception as error:
+            reason = f"unexpected {type(error).__name__}: {error}"
+            return Failed(task.path, content.size, content.modified, content.digest, reason)
+
+    def _unread(self, path: bytes, reason: str) -> Result:
+        try:
+            found = os.stat(path)
+        except OSError:
+            return Gone(path)
+        return Failed(path, found.st_size, found.st_mtime_ns, b"", reason)
+
+    def _expansion_alone(self, data: bytes) -> bytes:
+        from ..contours.picture import load_picture
+
+        return self._expansion(load_picture(data).pixels)
+
+    def _expansion(self, pixels: Any) -> bytes:
+        import numpy as np
+
+        return np.asarray(self.describer(pixels), dtype=np.float16).tobytes()
+
+    def _describe(self, path: bytes, content: _Content) -> Described:
+        from ..contours import picture_contours
+        from ..contours.picture import thumbnail
+        from ..descriptor import decode, describe, encode, norms
+
+        contours = picture_contours(content.data, self.detector)
+        code = encode(describe(contours.points, self.settings), self.settings)
+        picture = contours.picture
+        return Described(
+            path=path,
+            size=content.size,
+            modified=content.modified,
+            digest=content.digest,
+            width=picture.width,
+            height=picture.height,
+            thumbnail=thumbnail(picture),
+            code=code.tobytes(),
+            norms=norms(decode(code, self.settings), self.settings).tobytes(),
+            expansion=None if self.describer is None else self._expansion(picture.pixels),
+        )
+
+
+def read_steadily(path: bytes, attempts: int = 3) -> _Content:
+    """The bytes of a file that didn't change while they were read, and its size and time then.
+
+    The time is 0, which no later look will agree with, when the file is so young that another change
+    could bear the same time.
+    """
+    from ..contours.source import MAX_BYTES
+
+    for attempt in range(attempts):
+        now = time.time_ns()
+        # O_NONBLOCK: opening a named pipe that nobody writes to must not hang.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(descriptor, "rb") as file:
+            before = os.fstat(descriptor)
+            if not stat.S_ISREG(before.st_mode):
+                raise SketchseekError("It is not a regular file.")
+            if before.st_size > MAX_BYTES:
+                raise SketchseekError(f"The file is larger than {MAX_BYTES // 2**20} MB.")
+            data = file.read(MAX_BYTES + 1)
+            after = os.fstat(descriptor)
+        was, still = ((s.st_size, s.st_mtime_ns) for s in (before, after))
+        if was == still and len(data) == after.st_size:
+            young = after.st_mtime_ns > now - RACY_NANOSECONDS
+            return _Content(data, after.st_size, 0 if young else after.st_mtime_ns, digest_of(data))
+        time.sleep(0.1 * (attempt + 1))
+    raise SketchseekError("The file kept changing while it was read.")
+
+
+def main(descriptor: int) -> None:
+    """Serve one parent over a connection until it closes."""
+    connection = Connection(descriptor)
+    try:
+        job: Job = connection.recv()
+        try:
+            _one_thread()
+            reader = Reader(job)
+        except SketchseekError as error:
+            connection.send(str(error))
+            return
+        connection.send(None)
+        while True:
+            connection.send(reader(connection.recv()))
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        return  # the parent has finished, or is no more
+
+
+def _one_thread() -> None:
+    import cv2
+
+    cv2.setNumThreads(1)  # the processes are the parallelism

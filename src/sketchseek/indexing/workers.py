@@ -1,0 +1,170 @@
+"""A pool of worker processes in which a picture that ends its reader costs one worker, not the run.
+
+The processes are started afresh, as Lance must not be forked, and from a command line of their own, so
+that a script that calls `Index.add` need not guard its main module.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+
+from ..errors import SketchseekError
+from .worker import Failed, Gone, Job, Result, Task
+
+AHEAD = 3  # tasks sent to a worker before it answers, so that it never waits
+PATIENCE_S = 120.0  # for one picture
+TICK_S = 0.5
+_START = "import sys; sys.path[:] = {path!r}; from sketchseek.indexing.worker import main; main({descriptor})"
+
+
+class _Worker:
+    def __init__(self, job: Job) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            package = str(Path(__file__).resolve().parents[2])
+            path = [package, *(entry for entry in sys.path if entry and entry != package)]
+            threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+            self.process = subprocess.Popen(
+                [sys.executable, "-P", "-c", _START.format(path=path, descriptor=theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                process_group=0,  # Ctrl-C is for the parent, which lets the workers finish
+                env={**os.environ, **threads},
+            )
+        self.connection = Connection(ours.detach())
+        self.connection.send(job)
+        self.ready = False
+        self.sent: deque[Task] = deque()
+        self.since = time.monotonic()
+
+    def give(self, task: Task) -> None:
+        if not self.sent:
+            self.since = time.monotonic()
+        self.sent.append(task)
+        self.connection.send(task)
+
+    def take(self) -> Result | None:
+        """The next answer; None for the greeting. EOFError when the process is no more."""
+        message = self.connection.recv()
+        if not self.ready:
+            if message is not None:
+                raise SketchseekError(message)
+            self.ready = True
+            self.since = time.monotonic()
+            return None
+        self.sent.popleft()
+        self.since = time.monotonic()
+        result: Result = message
+        return result
+
+    def end(self) -> int:
+        """Close the connection and wait; the exit status, negative for a signal."""
+        self.connection.close()
+        try:
+            return self.process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.wait()
+
+
+class Workers:
+    """`jobs` processes that answer tasks in any order.
+
+    >>> with Workers(job, jobs=2) as workers:       # doctest: +SKIP
+    ...     for result in workers.results(tasks):
+    ...         ...                                  # None comes now and then, when there is nothing yet
+    """
+
+    def __init__(self, job: Job, jobs: int) -> None:
+        self._job = job
+        self._jobs = jobs
+        self._workers: list[_Worker] = []
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for worker in self._workers:
+            worker.process.terminate()
+        for worker in self._workers:
+            worker.end()
+        self._workers.clear()
+
+    def results(self, tasks: Iterable[Task]) -> Iterator[Result | None]:
+        """Answers as they come, one for each task; None at least every half second."""
+        waiting = deque(tasks)
+        again: set[bytes] = set()  # pictures in hand when a worker ended: given a second chance
+        self._workers = [_Worker(self._job) for _ in range(min(self._jobs, len(waiting)))]
+        while waiting or any(worker.sent for worker in self._workers):
+            for worker in list(self._workers):
+                while waiting and len(worker.sent) < AHEAD:
+                    try:
+                        worker.give(waiting.popleft())
+                    except OSError:  # it has just ended; its answer below says so
+                        break
+            ready = wait([worker.connection for worker in self._workers], timeout=TICK_S)
+            if not ready:
+                yield None
+            for worker in list(self._workers):
+                if worker.connection in ready:
+                    try:
+                        result = worker.take()
+                    except (EOFError, ConnectionResetError):
+                        how = _how(worker.process.wait())
+                        reason = f"Reading it ended the program that reads pictures ({how})."
+                        yield from self._replace(worker, waiting, again, reason)
+                    else:
+                        if result is not None:
+                            yield result
+                elif worker.sent and time.monotonic() - worker.since > PATIENCE_S:
+                    worker.process.kill()
+                    again.add(worker.sent[0].path)  # no second chance: it would take as long
+                    reason = f"Reading it took more than {PATIENCE_S:.0f} s."
+                    yield from self._replace(worker, waiting, again, reason)
+
+    def _replace(
+        self, worker: _Worker, waiting: deque[Task], again: set[bytes], reason: str
+    ) -> Iterator[Result]:
+        """A new worker for one that ended; the picture it had in hand gets one more chance."""
+        worker.end()
+        self._workers.remove(worker)
+        if not worker.ready:
+            raise SketchseekError(f"The programs that read pictures don't start. {reason}")
+        if worker.sent:
+            blamed = worker.sent.popleft()
+            if blamed.path in again:
+                yield _failure(blamed, reason)
+            else:
+                again.add(blamed.path)
+                worker.sent.append(blamed)
+        waiting.extendleft(reversed(worker.sent))
+        if waiting:
+            self._workers.append(_Worker(self._job))
+
+
+def _failure(task: Task, reason: str) -> Result:
+    try:
+        found = os.stat(task.path)
+    except OSError:
+        return Gone(task.path)
+    return Failed(task.path, found.st_size, found.st_mtime_ns, b"", reason)
+
+
+def _how(status: int) -> str:
+    if status >= 0:
+        return f"exit status {status}"
+    try:
+        return signal.Signals(-status).name
+    except ValueError:
+        return f"signal {-status}"

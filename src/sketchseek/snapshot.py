@@ -1,0 +1,177 @@
+"""What a search reads, in one file that is mapped into memory: no table has to be opened or copied.
+
+A snapshot belongs to one version of the table. It is a cache: built from the table when it is missing,
+and nothing is lost with it. The file is a line that says what it is, the length of a JSON header, the
+header, and the arrays it lists, each at a multiple of 64 bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .durable import replace_file
+from .store import Location, Recipe, Store
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MAGIC = b"sketchseek snapshot 1\n"
+_ALIGNMENT = 64
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The pictures of one version, in the table's order.
+
+    ids : (n,) bytes. paths : (m,) uint8, all paths after one another; path_ends : (n,) where each ends.
+    width, height : (n,) int32. codes : (n, D) int8. norms : (n, S, 3) float32.
+    expansion : (n, E) float16, NaN for a picture that has none, or None.
+    """
+
+    version: int
+    recipe: Recipe
+    ids: NDArray[np.bytes_]
+    paths: NDArray[np.uint8]
+    path_ends: NDArray[np.int64]
+    width: NDArray[np.int32]
+    height: NDArray[np.int32]
+    codes: NDArray[np.int8]
+    norms: NDArray[np.float32]
+    expansion: NDArray[np.float16] | None = None
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def path(self, number: int) -> str:
+        """The path of a picture; bytes that are no text come as Python's file functions want them."""
+        start = int(self.path_ends[number - 1]) if number else 0
+        return os.fsdecode(self.paths[start : int(self.path_ends[number])].tobytes())
+
+    @classmethod
+    def of(cls, store: Store) -> Snapshot:
+        """Read the table's present version."""
+        recipe = store.recipe
+        columns = ["id", "path", "width", "height", "code", "norms"]
+        if recipe.expansion is not None:
+            columns.append("expansion")
+        scanner = store.dataset.scanner(columns=columns, filter="failure IS NULL", scan_in_order=True)
+        parts = [_arrays_of(batch, recipe) for batch in scanner.to_batches() if batch.num_rows]
+        parts = parts or [_arrays_of(scanner.to_table(), recipe)]
+        arrays = {name: np.concatenate([part.pop(name) for part in parts]) for name in list(parts[0])}
+        lengths = arrays.pop("path_lengths")
+        arrays["path_ends"] = np.cumsum(lengths, dtype=np.int64)
+        return cls(store.version, recipe, **arrays)
+
+    @classmethod
+    def load(cls, location: Location, version: int) -> Snapshot | None:
+        """The snapshot of that version, mapped; None when there is none, or not a whole one."""
+        try:
+            with _file(location, version).open("rb") as file:
+                if file.read(len(MAGIC)) != MAGIC:
+                    return None
+                header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+                if os.fstat(file.fileno()).st_size != header["bytes"]:
+                    return None
+                arrays: dict[str, Any] = {
+                    name: _mapped(file, dtype, tuple(shape), offset)
+                    for name, (dtype, shape, offset) in header["arrays"].items()
+                }
+        except (OSError, ValueError, KeyError):
+            return None
+        return cls(version, Recipe.from_json(header["recipe"]), **arrays)
+
+    def save(self, location: Location) -> None:
+        """Write it beside the table, in place of older ones. A folder that can't be written gets none."""
+        arrays = {name: getattr(self, name) for name in _NAMES if getattr(self, name) is not None}
+        head, offsets, total = _header(self.recipe, arrays)
+        folder = location.folder
+        with suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            descriptor, temporary = tempfile.mkstemp(prefix=".snapshot-", dir=folder)
+            try:
+                with open(descriptor, "wb") as file:
+                    file.write(head)
+                    for name, array in arrays.items():
+                        file.seek(offsets[name])
+                        file.write(np.ascontiguousarray(array).data)
+                    file.truncate(total)
+                os.chmod(temporary, 0o644)
+                replace_file(Path(temporary), _file(location, self.version))
+            except BaseException:
+                os.unlink(temporary)
+                raise
+            _remove_older(folder, self.version)
+
+
+_NAMES = ("ids", "path_ends", "width", "height", "codes", "norms", "expansion", "paths")
+
+
+def _file(location: Location, version: int) -> Path:
+    return location.folder / f"snapshot-{version}.bin"
+
+
+def _remove_older(folder: Path, version: int) -> None:
+    for path in folder.glob("snapshot-*.bin"):
+        number = path.stem.removeprefix("snapshot-")
+        if number.isdigit() and int(number) < version:
+            path.unlink(missing_ok=True)
+
+
+def _arrays_of(batch: pa.RecordBatch | pa.Table, recipe: Recipe) -> dict[str, NDArray[Any]]:
+    paths = batch["path"].to_pylist()
+    arrays = {
+        "ids": np.array(batch["id"].to_pylist(), "S16"),
+        "paths": np.frombuffer(b"".join(paths), np.uint8),
+        "path_lengths": np.array([len(path) for path in paths], np.int64),
+        "width": batch["width"].to_numpy(),
+        "height": batch["height"].to_numpy(),
+        "codes": _matrix(batch["code"]).reshape(len(paths), recipe.dimension),
+        "norms": _matrix(batch["norms"]).reshape(len(paths), recipe.n_norms // 3, 3),
+    }
+    if recipe.expansion is not None:
+        arrays["expansion"] = _expansion(batch["expansion"].to_pylist(), recipe.expansion.dimension)
+    return arrays
+
+
+def _matrix(column: Any) -> NDArray[Any]:
+    chunked = getattr(column, "combine_chunks", lambda: column)()
+    return chunked.flatten().to_numpy()  # type: ignore[no-any-return]
+
+
+def _expansion(values: list[bytes | None], dimension: int) -> NDArray[np.float16]:
+    out = np.full((len(values), dimension), np.nan, np.float16)
+    for i, value in enumerate(values):
+        if value is not None:
+            out[i] = np.frombuffer(value, np.float16)
+    return out
+
+
+def _header(recipe: Recipe, arrays: dict[str, NDArray[Any]]) -> tuple[bytes, dict[str, int], int]:
+    """The bytes before the arrays, where each array goes, and the length of the file."""
+    size = 4096  # room for the header, whose length depends on the offsets in it
+    while True:
+        offsets, end = {}, size
+        for name, array in arrays.items():
+            offsets[name] = end
+            end += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
+        listing = {name: (a.dtype.str, a.shape, offsets[name]) for name, a in arrays.items()}
+        text = json.dumps({"bytes": end, "recipe": recipe.to_json(), "arrays": listing}).encode()
+        head = MAGIC + len(text).to_bytes(8, "little") + text
+        if len(head) <= size:
+            return head, offsets, end
+        size *= 2
+
+
+def _mapped(file: Any, dtype: str, shape: tuple[int, ...], offset: int) -> NDArray[Any]:
+    if 0 in shape:
+        return np.zeros(shape, dtype)
+    return np.memmap(file, np.dtype(dtype), "r", offset, shape)
