@@ -6,13 +6,13 @@ import inspect
 import math
 import sys
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..kernels import RBF, Array, Kernel
+from .optimization import best_weights
 
 DEFAULT_KERNELS = (RBF(0.12), RBF(0.16), RBF(0.20))
 """Those of the paper's figure (jointapprox): for drawings at 60, 80 and 100 % of the frame."""
@@ -74,7 +74,7 @@ class FeatureMap:
         return self
 
     def transform(self, X: ArrayLike) -> Array:
-        """The database side (map_asym2), without any kernel's weights: (n, m) -> (n, m (2 n_frequencies - 1))."""
+        """The database side (map_asym2), with no kernel in it: (n, m) -> (n, m (2 n_frequencies - 1))."""
         self._check_fitted()
         X = _check_numbers(X, type(self).__name__, self.n_features_in_)
         phase = X[:, :, None] * self.frequencies_[1:]
@@ -90,13 +90,13 @@ class FeatureMap:
 
     def transform_query(self, X: ArrayLike, kernel: int | Kernel = 0) -> Array:
         """The query side (map_asym1), with one kernel's weights: an index, or any further kernel."""
-        out = self.transform(X)
-        return out * np.tile(self.column_weights(kernel), self.n_features_in_)
+        weights = np.tile(self.column_weights(kernel), self.n_features_in_)
+        return self.transform(X) * weights
 
     def transform_symmetric(self, X: ArrayLike, kernel: int | Kernel = 0) -> Array:
         """The same map for both sides (map_sym), with the square root of one kernel's weights."""
-        out = self.transform(X)
-        return out * np.tile(np.sqrt(self.column_weights(kernel)), self.n_features_in_)
+        weights = np.tile(self.column_weights(kernel), self.n_features_in_)
+        return self.transform(X) * np.sqrt(weights)
 
     def signature(self, d: ArrayLike, kernel: int | Kernel = 0) -> Array:
         """The approximated kernel at differences `d`, in the same shape (kernel_approx)."""
@@ -115,8 +115,7 @@ class FeatureMap:
         self._check_fitted()
         if not callable(kernel):
             raise ValueError(f"kernel must be a callable kernel such as RBF(0.14), not {kernel!r}")
-        solve = _best_weights if _is_hashable(kernel) else _best_weights.__wrapped__
-        return solve(kernel, tuple(self.frequencies_.tolist()), float(self.domain)).copy()
+        return best_weights(kernel, tuple(self.frequencies_.tolist()), float(self.domain)).copy()
 
     def errors(self) -> Array:
         """(K,): each kernel's worst error on [0, domain], at 2001 points."""
@@ -128,11 +127,11 @@ class FeatureMap:
 
     def _weights(self, kernel: int | Kernel) -> Array:
         self._check_fitted()
-        if not _is_whole(kernel):
-            return self.weights_for(kernel)  # type: ignore[arg-type]
-        if not 0 <= kernel < len(self.weights_):  # type: ignore[operator]
+        if not isinstance(kernel, int | np.integer):
+            return self.weights_for(kernel)
+        if isinstance(kernel, bool) or not 0 <= kernel < len(self.weights_):
             raise ValueError(f"kernel must be an index from 0 to {len(self.weights_) - 1}, not {kernel!r}")
-        return self.weights_[kernel]  # type: ignore[index]
+        return np.asarray(self.weights_[kernel])
 
     def _checked_kernels(self) -> tuple[Kernel, ...]:
         kernels = (self.kernels,) if callable(self.kernels) else self.kernels
@@ -183,13 +182,6 @@ class FeatureMap:
         )
 
 
-@lru_cache(maxsize=256)
-def _best_weights(kernel: Kernel, frequencies: tuple[float, ...], domain: float) -> Array:
-    from .optimization import Targets
-
-    return Targets([kernel], domain).best_weights(np.array(frequencies))[0][0]
-
-
 class NotFittedError(ValueError, AttributeError):
     """Raised when a map is used before `fit`."""
 
@@ -209,14 +201,6 @@ def _is_whole(value: object) -> bool:
 
 def _is_real(value: object) -> bool:
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-
-
-def _is_hashable(value: object) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
 
 
 def _check_finite(values: ArrayLike, name: str) -> Array:

@@ -11,6 +11,7 @@ import numpy as np
 from ..kernels import Array, Kernel
 from . import shipped
 from .base import DEFAULT_KERNELS, FeatureMap
+from .optimization import Targets
 
 Weighting = Literal["fourier", "best"]
 
@@ -53,14 +54,12 @@ class HarmonicMap(FeatureMap):
         if self.weighting not in get_args(Weighting):
             raise ValueError(f"weighting must be one of {get_args(Weighting)}, not {self.weighting!r}")
         n, domain = int(self.n_frequencies), float(self.domain)
-        frequencies = np.pi / domain * np.arange(n)
+        frequencies = np.arange(float(n)) * (math.pi / domain)
         if self.weighting == "fourier":
             return frequencies, np.stack([_fourier(kernel, frequencies, domain) for kernel in kernels])
         found = shipped.harmonic(kernels, n, domain)
         if found is not None:
             return frequencies, found[1].copy()
-        from .optimization import Targets
-
         return frequencies, Targets(kernels, domain).best_weights(frequencies)[0]
 
 

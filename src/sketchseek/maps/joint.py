@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from ..kernels import Array, Kernel
 from . import shipped
-from .base import FeatureMap, _is_hashable
+from .base import FeatureMap
+from .optimization import fit
 
 
 class JointMap(FeatureMap):
@@ -20,6 +19,7 @@ class JointMap(FeatureMap):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from sketchseek.kernels import RBF
     >>> maps = JointMap(kernels=[RBF(.12), RBF(.16), RBF(.20)], n_frequencies=7).fit()
     >>> maps.errors().round(3).tolist()
@@ -36,13 +36,5 @@ class JointMap(FeatureMap):
 
     def _fit(self, kernels: tuple[Kernel, ...]) -> tuple[Array, Array]:
         n, domain = int(self.n_frequencies), float(self.domain)
-        solve = _solve if _is_hashable(kernels) else _solve.__wrapped__
-        frequencies, weights = shipped.joint(kernels, n, domain) or solve(kernels, n, domain)
+        frequencies, weights = shipped.joint(kernels, n, domain) or fit(kernels, n, domain)
         return frequencies.copy(), weights.copy()
-
-
-@lru_cache(maxsize=64)
-def _solve(kernels: tuple[Kernel, ...], n_frequencies: int, domain: float) -> tuple[Array, Array]:
-    from .optimization import fit
-
-    return fit(kernels, n_frequencies, domain)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import get_args
 
-import numpy as np
-
 from ..kernels import Array, Kernel
-from .base import DEFAULT_KERNELS, FeatureMap, _is_hashable
-from .optimization import Error
+from .base import DEFAULT_KERNELS, FeatureMap
+from .optimization import Error, Targets, fit
 
 
 class LowDimensionalMap(FeatureMap):
@@ -33,7 +30,7 @@ class LowDimensionalMap(FeatureMap):
     --------
     >>> from sketchseek.kernels import RBF
     >>> LowDimensionalMap(RBF(0.2), n_frequencies=5).fit().errors().round(2).tolist()
-    [0.07]
+    [0.08]
     """
 
     def __init__(
@@ -49,19 +46,6 @@ class LowDimensionalMap(FeatureMap):
     def _fit(self, kernels: tuple[Kernel, ...]) -> tuple[Array, Array]:
         if self.error not in get_args(Error):
             raise ValueError(f"error must be one of {get_args(Error)}, not {self.error!r}")
-        solve = _solve if _is_hashable(kernels) else _solve.__wrapped__
-        frequencies, weights = solve(kernels, int(self.n_frequencies), float(self.domain), self.error)
-        return frequencies.copy(), weights.copy()
-
-
-@lru_cache(maxsize=64)
-def _solve(
-    kernels: tuple[Kernel, ...], n_frequencies: int, domain: float, error: Error
-) -> tuple[Array, Array]:
-    from .optimization import Targets, fit
-
-    frequencies, first = fit(kernels[:1], n_frequencies, domain, error)
-    rest = kernels[1:]
-    if not rest:
-        return frequencies, first
-    return frequencies, np.concatenate([first, Targets(rest, domain, error).best_weights(frequencies)[0]])
+        domain = float(self.domain)
+        frequencies, _ = fit(kernels[:1], int(self.n_frequencies), domain, self.error)
+        return frequencies.copy(), Targets(kernels, domain, self.error).best_weights(frequencies)[0]

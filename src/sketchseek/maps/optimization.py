@@ -7,14 +7,18 @@ small program.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache, wraps
+from typing import Any, Literal, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels import Array, Kernel
 
+P = ParamSpec("P")
+R = TypeVar("R")
 Error = Literal["linf", "l1"]
 
 GRID = 2001
@@ -45,7 +49,7 @@ class Targets:
     def errors(self, frequencies: Array, weights: Array) -> Array:
         """(K,) errors of sum_w alpha_w cos(w d) on the whole grid."""
         difference = np.abs(self.values - weights @ np.cos(np.outer(frequencies, self.grid)))
-        return difference.max(axis=1) if self.error == "linf" else difference.mean(axis=1)
+        return np.asarray(difference.max(axis=1) if self.error == "linf" else difference.mean(axis=1))
 
     def best_weights(self, frequencies: Array) -> tuple[Array, Array]:
         """The nonnegative weights (K, n) with the smallest errors (K,), one program for each kernel."""
@@ -61,8 +65,8 @@ class Targets:
         the pool is written as both. So neighbours are merged before they are counted; gamma is the largest
         that leaves enough, and of those the lightest are dropped. None when no gamma leaves enough.
         """
-        step = _POOL_STEP * np.pi / self.domain
-        pool = step * np.arange(round(2 * n_frequencies / _POOL_STEP) + 1)
+        step = _POOL_STEP * math.pi / self.domain
+        pool = step * np.arange(2.0 * n_frequencies / _POOL_STEP + 1)
         basis = np.cos(np.outer(self.grid, pool))
         low, high = -10.0, 2.0  # log2 of gamma
         found = None
@@ -188,8 +192,24 @@ class Targets:
                 return weights, steps, float(cost[first_error:] @ errors)
 
 
+def remembered(solve: Callable[P, R]) -> Callable[P, R]:
+    """Results are kept for arguments that can be hashed; those of other kernels are solved each time."""
+    cached = lru_cache(maxsize=256)(solve)
+
+    @wraps(solve)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            hash(args)
+        except TypeError:
+            return solve(*args, **kwargs)
+        return cached(*args, **kwargs)  # type: ignore[arg-type]
+
+    return call
+
+
+@remembered
 def fit(
-    kernels: Sequence[Kernel], n_frequencies: int, domain: float, error: Error = "linf"
+    kernels: tuple[Kernel, ...], n_frequencies: int, domain: float, error: Error = "linf"
 ) -> tuple[Array, Array]:
     """Frequencies (n,) shared by all kernels, 0 the first, and their best weights (K, n).
 
@@ -206,6 +226,12 @@ def fit(
     return frequencies, np.round(targets.best_weights(frequencies)[0], 9)
 
 
+@remembered
+def best_weights(kernel: Kernel, frequencies: tuple[float, ...], domain: float) -> Array:
+    """Weights (n,) of one kernel on given frequencies, with the smallest worst error on [0, domain]."""
+    return np.asarray(Targets([kernel], domain).best_weights(np.array(frequencies))[0][0])
+
+
 def _merge(pool: Array, heights: Array) -> tuple[Array, Array]:
     """Runs of neighbours in the pool become one frequency, at their centre of mass; 0 is always there."""
     used = heights > 1e-6
@@ -214,7 +240,7 @@ def _merge(pool: Array, heights: Array) -> tuple[Array, Array]:
     total = np.bincount(run, weights=heights)[1:]
     centre = np.bincount(run, weights=heights * pool)[1:] / np.maximum(total, 1e-300)
     centre[0] = 0.0
-    return centre, total
+    return np.asarray(centre, dtype=np.float64), np.asarray(total, dtype=np.float64)
 
 
 def _peaks(error: Array, limit: float) -> NDArray[np.intp]:

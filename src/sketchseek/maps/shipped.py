@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels import RBF, Array, Kernel
+from .optimization import Targets, fit
 
 FILE = Path(__file__).with_name("shipped.json")
 SPATIAL_SIGMAS = (0.12, 0.16, 0.20)
@@ -37,7 +38,7 @@ def _find(kind: str, kernels: tuple[Kernel, ...], n: int, domain: float) -> tupl
 
 
 @lru_cache(maxsize=1)
-def _table() -> dict[tuple[str, tuple[RBF, ...], int], tuple[Array, Array]]:
+def _table() -> dict[tuple[str, tuple[Kernel, ...], int], tuple[Array, Array]]:
     return {
         (entry["kind"], tuple(RBF(sigma) for sigma in entry["sigmas"]), len(entry["frequencies"])): (
             np.array(entry["frequencies"]),
@@ -49,11 +50,9 @@ def _table() -> dict[tuple[str, tuple[RBF, ...], int], tuple[Array, Array]]:
 
 def solve() -> list[dict[str, Any]]:
     """All entries of the file, from the linear programs."""
-    from .optimization import Targets, fit
-
     entries = []
     for n in range(1, 13):
-        frequencies, weights = fit([RBF(sigma) for sigma in SPATIAL_SIGMAS], n, math.pi)
+        frequencies, weights = fit(tuple(RBF(sigma) for sigma in SPATIAL_SIGMAS), n, math.pi)
         entries.append(_entry("joint", SPATIAL_SIGMAS, frequencies, weights))
     for sigma in ORIENTATION_SIGMAS:
         for n in (2, 3):
