@@ -204,10 +204,13 @@ def _is_real(value: object) -> bool:
 
 
 def _check_finite(values: ArrayLike, name: str) -> Array:
+    array = np.asarray(values)
+    if np.iscomplexobj(array):
+        raise ValueError(f"{name} must be real: Complex data not supported")
     try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be an array of numbers, not {type(values).__name__}") from None
+        array = array.astype(np.float64)
+    except (TypeError, ValueError) as error:  # the same kind of error, with the argument's name
+        raise type(error)(f"{name} must be an array of numbers: {error}") from None
     if not np.isfinite(array).all():
         raise ValueError(f"{name} must be finite, it contains NaN or infinity")
     return array
@@ -217,8 +220,6 @@ def _check_numbers(X: ArrayLike, who: str, columns: int | None = None) -> Array:
     """`X` as float64 (n, m). The sentences hold the words that scikit-learn's checks look for."""
     if hasattr(X, "toarray"):
         raise TypeError("X must be a dense array: sparse input is not supported, call X.toarray() first")
-    if np.iscomplexobj(X):
-        raise ValueError("X must be real: Complex data not supported")
     array = _check_finite(X, "X")
     if array.ndim != 2:
         raise ValueError(

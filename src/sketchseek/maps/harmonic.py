@@ -59,7 +59,7 @@ class HarmonicMap(FeatureMap):
             return frequencies, np.stack([_fourier(kernel, frequencies, domain) for kernel in kernels])
         found = shipped.harmonic(kernels, n, domain)
         if found is not None:
-            return frequencies, found[1].copy()
+            return frequencies, found[1]
         return frequencies, Targets(kernels, domain).best_weights(frequencies)[0]
 
 

@@ -32,15 +32,21 @@ def harmonic(kernels: tuple[Kernel, ...], n_frequencies: int, domain: float) -> 
 
 
 def _find(kind: str, kernels: tuple[Kernel, ...], n: int, domain: float) -> tuple[Array, Array] | None:
-    if domain != math.pi or not all(type(kernel) is RBF for kernel in kernels):
+    if not math.isclose(domain, math.pi, rel_tol=1e-12):
         return None
-    return _table().get((kind, kernels, n))
+    # Kernels come in any order, and 0.8 * 0.20 is not quite 0.16.
+    sigmas = [round(kernel.sigma, 9) for kernel in kernels if type(kernel) is RBF]
+    entry = _table().get((kind, tuple(sorted(sigmas)), n))
+    if entry is None or len(sigmas) != len(kernels):
+        return None
+    frequencies, weights = entry
+    return frequencies.copy(), weights[np.argsort(np.argsort(sigmas))]
 
 
 @lru_cache(maxsize=1)
-def _table() -> dict[tuple[str, tuple[Kernel, ...], int], tuple[Array, Array]]:
+def _table() -> dict[tuple[str, tuple[float, ...], int], tuple[Array, Array]]:
     return {
-        (entry["kind"], tuple(RBF(sigma) for sigma in entry["sigmas"]), len(entry["frequencies"])): (
+        (entry["kind"], tuple(entry["sigmas"]), len(entry["frequencies"])): (
             np.array(entry["frequencies"]),
             np.array(entry["weights"]),
         )
