@@ -79,9 +79,10 @@ class Settings:
     ) -> Settings:
         """Settings of any size: a joint map of one kernel of width `scale * sigma` a scale, on [0, pi]."""
         from .kernels import RBF
-        from .maps.optimization import fit
+        from .maps import JointMap
 
-        frequencies, weights = fit([RBF(sigma * scale) for scale in scales], n_frequencies, np.pi)
+        maps = JointMap([RBF(sigma * scale) for scale in scales], n_frequencies, np.pi).fit()
+        frequencies, weights = maps.frequencies_, maps.weights_
         orientations = np.arange(float(n_orientations))
         return Settings(
             frequencies=_floats(frequencies),
