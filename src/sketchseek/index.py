@@ -146,7 +146,6 @@ class Index:
         from .indexing import Options, update
 
         roots = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-        check_detector(self.store.recipe)
         report = update(self.store, roots, Options(jobs, exclude, forget_missing), progress)
         self.refresh(save=True)
         return report
@@ -347,19 +346,6 @@ def make_recipe(preset: str, detector: str, expansion: bool | str = False) -> Re
         detector_version=edges.version,
         expansion=_expansion(name) if name else None,
     )
-
-
-def check_detector(recipe: Recipe) -> None:
-    """Refuse to mix the vectors of two versions of a detector."""
-    from .contours.detectors import get_detector
-
-    edges = get_detector(recipe.detector)
-    if (edges.name, edges.version) != (recipe.detector, recipe.detector_version):
-        raise SketchseekError(
-            f"This index was made with the edge detector {recipe.detector} {recipe.detector_version}, and "
-            f"here is {edges.name} {edges.version}: it can be searched, but to add pictures, index them "
-            "again into another --index folder."
-        )
 
 
 def _expansion(name: str) -> Expansion:

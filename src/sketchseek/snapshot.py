@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .durable import replace_file
+from .durable import exclusive, replace_file
 from .store import Location, Recipe, Store
 
 if TYPE_CHECKING:
@@ -94,22 +93,22 @@ class Snapshot:
         arrays = {name: getattr(self, name) for name in _NAMES if getattr(self, name) is not None}
         head, offsets, total = _header(self.recipe, arrays)
         folder = location.folder
+        temporary = folder / "snapshot.tmp"
         with suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
-            descriptor, temporary = tempfile.mkstemp(prefix=".snapshot-", dir=folder)
-            try:
-                with open(descriptor, "wb") as file:
-                    file.write(head)
-                    for name, array in arrays.items():
-                        file.seek(offsets[name])
-                        file.write(np.ascontiguousarray(array).data)
-                    file.truncate(total)
-                os.chmod(temporary, 0o644)
-                replace_file(Path(temporary), _file(location, self.version))
-            except BaseException:
-                os.unlink(temporary)
-                raise
-            _remove_older(folder, self.version)
+            with exclusive(folder / "snapshot.lock"):
+                try:
+                    with temporary.open("wb") as file:
+                        file.write(head)
+                        for name, array in arrays.items():
+                            file.seek(offsets[name])
+                            file.write(np.ascontiguousarray(array).data)
+                        file.truncate(total)
+                    replace_file(temporary, _file(location, self.version))
+                except BaseException:
+                    temporary.unlink(missing_ok=True)
+                    raise
+                _remove_older(folder, self.version)
 
 
 _NAMES = ("ids", "path_ends", "width", "height", "codes", "norms", "expansion", "paths")

@@ -60,7 +60,8 @@ def compare(
         met.add(row.path)
         stat = walk.files.get(row.path)
         if stat is not None:
-            if stat != Stat(row.size, row.modified):
+            never_read = row.failure is not None and not row.digest  # rights show in neither size nor time
+            if never_read or stat != Stat(row.size, row.modified):
                 changes.altered.append(row)
             elif expand and not row.expanded and row.failure is None:
                 changes.bare.append(row)

@@ -43,10 +43,11 @@ Item = Described | Failed | Same | Move
 
 @dataclass
 class _Settled:
-    """What a batch comes to: the change, what is then known, and what to count."""
+    """What a batch comes to: the change, rows then known, rows that left their paths, and what to count."""
 
     change: Change
     known: list[Known] = field(default_factory=list)
+    left: list[Known] = field(default_factory=list)
     added: int = 0
     refreshed: int = 0
     unchanged: int = 0
@@ -68,13 +69,18 @@ def _known_of(table: pa.Table) -> list[Known]:
     return [Known(*row) for row in zip(*(lists[name] for name in _COLUMNS), expanded, strict=True)]
 
 
+def _by_path(known: Iterable[Known]) -> dict[bytes, Known]:
+    rows: dict[bytes, Known] = {}
+    for row in known:
+        rows.setdefault(row.path, row)
+    return rows
+
+
 class Commits:
     """Collects results and commits them; `known` follows what the table knows, by path."""
 
     def __init__(self, store: Store, known: Iterable[Known], report: Report) -> None:
-        self.known: dict[bytes, Known] = {}
-        for row in known:
-            self.known.setdefault(row.path, row)
+        self.known = _by_path(known)
         self._store = store
         self._version = store.version
         self._report = report
@@ -108,11 +114,9 @@ class Commits:
             settled = self._settle()
             return settled.change
 
-        self._store.commit(prepare)
-        self._version = self._store.version
+        if self._store.commit(prepare):
+            self._follow(settled.known, settled.left)
         self._items.clear()
-        for row in settled.known:
-            self.known[row.path] = row
         self._report.added += settled.added
         self._report.refreshed += settled.refreshed
         self._report.unchanged += settled.unchanged
@@ -123,7 +127,6 @@ class Commits:
         if self._commits % TIDY_COMMITS == 0:
             with suppress(SketchseekError):  # housekeeping
                 self._store.tidy()
-                self._version = self._store.version
 
     def forget(self, rows: Sequence[Known], count: bool = True) -> None:
         """Forget pictures that are no longer there, unless somebody has just moved them."""
@@ -134,36 +137,41 @@ class Commits:
 
         def prepare() -> Change:
             nonlocal forgotten
-            still = [row for row in self._latest(None) if paths.get(row.id) == row.path]
+            self._catch_up()
+            still = [row for row in read_known(self._store) if paths.get(row.id) == row.path]
             forgotten = sum(row.failure is None for row in still)
             return Change(forget=[row.id for row in still])
 
-        self._store.commit(prepare)
-        self._version = self._store.version
-        for row in rows:
-            if self.known.get(row.path) is row:
-                del self.known[row.path]
+        if self._store.commit(prepare):
+            self._follow((), rows)
         if count:
             self._report.forgotten += forgotten
 
-    def _latest(self, paths: Iterable[bytes] | None) -> Iterable[Known]:
-        """The rows of some paths, or all, as the newest version has them."""
-        if self._store.version == self._version and paths is not None:
-            return [self.known[path] for path in paths if path in self.known]
-        rows = read_known(self._store)
-        if paths is None:
-            return rows
-        wanted = set(paths)
-        return [row for row in rows if row.path in wanted]
+    def _catch_up(self) -> None:
+        """Inside a turn: read what others have committed since the last time."""
+        if self._store.version != self._version:
+            self.known = _by_path(read_known(self._store))
+            self._version = self._store.version
+
+    def _follow(self, written: Iterable[Known], forgotten: Iterable[Known]) -> None:
+        """After a commit: know what it changed. A commit that met others is left for `_catch_up`."""
+        if self._store.version != self._version + 1:
+            return
+        self._version = self._store.version
+        for row in forgotten:
+            if row.path in self.known and self.known[row.path].id == row.id:
+                del self.known[row.path]
+        for row in written:
+            self.known[row.path] = row
 
     def _settle(self) -> _Settled:
-        here = {row.path: row for row in self._latest(self._items)}
+        self._catch_up()
         settled = _Settled(Change())
         rows: list[dict[str, Any]] = []
         rewritten: dict[str, Item] = {}
         forget: list[str] = []
         for path, item in self._items.items():
-            row = here.get(path)
+            row = self.known.get(path)
             if isinstance(item, Move):
                 if row is None:  # otherwise somebody has added it at the new path meanwhile
                     rewritten[item.row.id] = item
@@ -203,6 +211,7 @@ class Commits:
             forget.append(row["id"])
             row["path"] = item.path
             if isinstance(item, Move):
+                settled.left.append(item.row)
                 row["size"], row["modified"] = item.stat.size, item.stat.modified
                 settled.moved += 1
             elif isinstance(item, Same):

@@ -14,7 +14,7 @@ from .changes import Changes, compare, moves
 from .commits import Commits, Move, read_known
 from .report import Report
 from .walk import Walk, absolute, is_under, walk
-from .worker import Gone, Job, Task
+from .worker import Gone, Task
 from .workers import Workers
 
 Progress = Callable[[int, int], None]
@@ -119,6 +119,13 @@ def _follow_moves(changes: Changes, seen: Walk, commits: Commits) -> set[str]:
     return moved
 
 
+def cores() -> int:
+    """The processor cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def _tasks(changes: Changes) -> Iterator[Task]:
     yield from (Task(path) for path in changes.fresh)
     yield from (Task(row.path, row.digest) for row in changes.altered)
@@ -131,10 +138,8 @@ def _read(
     tasks = list(_tasks(changes))
     if not tasks:
         return
-    expansion = store.recipe.expansion
-    job = Job(store.recipe.settings, store.recipe.detector, expansion.name if expansion else None)
     done = 0
-    with Workers(job, options.jobs or os.cpu_count() or 1) as workers:
+    with Workers(store.recipe, options.jobs or cores()) as workers:
         for result in workers.results(tasks):
             if result is None:
                 commits.flush_if_due()

@@ -10,19 +10,11 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from ..errors import SketchseekError
+from ..store import Recipe
 from .changes import digest_of
 
 RACY_NANOSECONDS = 2_000_000_000
 """A file changed this recently could change again without its time showing it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """How pictures are to be described: names, so that each worker makes its own detector."""
-
-    settings: dict[str, Any]
-    detector: str
-    expansion: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,17 +88,19 @@ class _Content:
 class Reader:
     """Turns tasks into results; holds the detector and the describer."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, recipe: Recipe) -> None:
         from ..contours.detectors import get_detector
         from ..descriptor import Settings
 
-        self.settings = Settings.from_json(job.settings)
-        self.detector = get_detector(job.detector)
+        self.settings = Settings.from_json(recipe.settings)
+        self.detector = get_detector(recipe.detector)
+        _check("edge detector", recipe.detector, recipe.detector_version, self.detector)
         self.describer: Any = None
-        if job.expansion is not None:
+        if recipe.expansion is not None:
             from ..expansion import get_describer
 
-            self.describer = get_describer(job.expansion)
+            self.describer = get_describer(recipe.expansion.name)
+            _check("picture network", recipe.expansion.name, recipe.expansion.version, self.describer)
 
     def __call__(self, task: Task) -> Result:
         """Read, and describe unless the content is what the index knows."""
@@ -197,14 +191,23 @@ def read_steadily(path: bytes, attempts: int = 3) -> _Content:
     raise SketchseekError("The file kept changing while it was read.")
 
 
+def _check(what: str, name: str, version: str, here: Any) -> None:
+    """Refuse to mix the vectors of two versions."""
+    if (here.name, here.version) != (name, version):
+        raise SketchseekError(
+            f"This index was made with the {what} {name} {version}, and here is {here.name} {here.version}: "
+            "it can be searched, but to add pictures, index them again into another --index folder."
+        )
+
+
 def main(descriptor: int) -> None:
     """Serve one parent over a connection until it closes."""
     connection = Connection(descriptor)
     try:
-        job: Job = connection.recv()
+        recipe: Recipe = connection.recv()
         try:
             _one_thread()
-            reader = Reader(job)
+            reader = Reader(recipe)
         except SketchseekError as error:
             connection.send(str(error))
             return

@@ -18,7 +18,9 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
 from ..errors import SketchseekError
-from .worker import Failed, Gone, Job, Result, Task
+from ..store import Recipe
+from .changes import digest_of_file
+from .worker import Failed, Gone, Result, Task
 
 AHEAD = 3  # tasks sent to a worker before it answers, so that it never waits
 PATIENCE_S = 120.0  # for one picture
@@ -27,7 +29,7 @@ _START = "import sys; sys.path[:] = {path!r}; from sketchseek.indexing.worker im
 
 
 class _Worker:
-    def __init__(self, job: Job) -> None:
+    def __init__(self, recipe: Recipe) -> None:
         ours, theirs = socket.socketpair()
         with theirs:
             package = str(Path(__file__).resolve().parents[2])
@@ -43,7 +45,7 @@ class _Worker:
                 env={**os.environ, **threads},
             )
         self.connection = Connection(ours.detach())
-        self.connection.send(job)
+        self.connection.send(recipe)
         self.ready = False
         self.sent: deque[Task] = deque()
         self.since = time.monotonic()
@@ -81,14 +83,14 @@ class _Worker:
 class Workers:
     """`jobs` processes that answer tasks in any order.
 
-    >>> with Workers(job, jobs=2) as workers:       # doctest: +SKIP
+    >>> with Workers(recipe, jobs=2) as workers:       # doctest: +SKIP
     ...     for result in workers.results(tasks):
     ...         ...                                  # None comes now and then, when there is nothing yet
     """
 
-    def __init__(self, job: Job, jobs: int) -> None:
-        self._job = job
-        self._jobs = jobs
+    def __init__(self, recipe: Recipe, jobs: int) -> None:
+        self._recipe = recipe
+        self._recipes = jobs
         self._workers: list[_Worker] = []
 
     def __enter__(self) -> Workers:
@@ -105,7 +107,7 @@ class Workers:
         """Answers as they come, one for each task; None at least every half second."""
         waiting = deque(tasks)
         again: set[bytes] = set()  # pictures in hand when a worker ended: given a second chance
-        self._workers = [_Worker(self._job) for _ in range(min(self._jobs, len(waiting)))]
+        self._workers = [_Worker(self._recipe) for _ in range(min(self._recipes, len(waiting)))]
         while waiting or any(worker.sent for worker in self._workers):
             for worker in list(self._workers):
                 while waiting and len(worker.sent) < AHEAD:
@@ -150,7 +152,7 @@ class Workers:
                 worker.sent.append(blamed)
         waiting.extendleft(reversed(worker.sent))
         if waiting:
-            self._workers.append(_Worker(self._job))
+            self._workers.append(_Worker(self._recipe))
 
 
 def _failure(task: Task, reason: str) -> Result:
@@ -158,7 +160,8 @@ def _failure(task: Task, reason: str) -> Result:
         found = os.stat(task.path)
     except OSError:
         return Gone(task.path)
-    return Failed(task.path, found.st_size, found.st_mtime_ns, b"", reason)
+    digest = digest_of_file(task.path) or b""
+    return Failed(task.path, found.st_size, found.st_mtime_ns, digest, reason)
 
 
 def _how(status: int) -> str:
