@@ -1,0 +1,88 @@
+"""`sketchseek evaluate`: mAP and its companions on an annotated folder."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+NAMES = {
+    "map": "mAP",
+    "p@5": "P@5",
+    "p@20": "P@20",
+    "instance_recall@10": "instance in the first 10",
+    "box_iou": "box IoU",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `evaluate`."""
+    parser.add_argument("folder", metavar="FOLDER", help="photos, drawings and which belong together")
+    parser.add_argument("--layout", choices=("flickr15k", "ethz"), help="a public set's own layout")
+    parser.add_argument("--preset", choices=("compact", "precise", "full"), default="compact")
+    parser.add_argument("--detector", default="neural", metavar="NAME", help="neural, structured or canny")
+    parser.add_argument("--model", type=Path, metavar="FILE", help="the model that structured needs")
+    parser.add_argument("--method", choices=("exhaustive", "projections", "dpf"), default="exhaustive")
+    parser.add_argument("--shortlist", type=_positive, metavar="S")
+    parser.add_argument("--rerank", choices=("exact", "binary", "local"), default="exact")
+    parser.add_argument("--neighborhood", type=_positive, default=3, metavar="N")
+    parser.add_argument("--no-mirror", dest="mirror", action="store_false")
+    parser.add_argument("--storage", choices=("int8", "float32"), default="int8")
+    parser.add_argument("--queries", type=_positive, metavar="N", help="only N of the drawings, at random")
+    parser.add_argument("--moved", action="store_true", help="shrink the contours of photos, move them about")
+    parser.add_argument("--jobs", type=_positive, metavar="N", help="processes (default: one per processor)")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Evaluate and print."""
+    from ..descriptor import Settings
+    from ..indexing.progress import shown
+    from . import datasets
+    from .experiment import Experiment
+
+    data = datasets.load(args.folder, args.layout)
+    with shown(sys.stderr) as progress:
+        experiment = Experiment.of(data, args.detector, model=args.model, jobs=args.jobs, progress=progress)
+    for sentence in experiment.failures:
+        print(sentence, file=sys.stderr)
+    if args.queries:
+        experiment = experiment.sample(args.queries)
+    if args.moved:
+        experiment = experiment.moved()
+    document = experiment.evaluate(
+        Settings.preset(args.preset),
+        args.method,
+        mirror=args.mirror,
+        storage=args.storage,
+        shortlist=args.shortlist,
+        rerank=args.rerank,
+        neighborhood=args.neighborhood,
+    )
+    print(json.dumps(document) if args.json else as_text(document))
+    return 0
+
+
+def as_text(document: dict[str, Any]) -> str:
+    """A readable table of the same document, in percent."""
+    lines = [
+        f"{document['name']}: {document['queries']} drawings, {document['pictures']} photos, "
+        f"{document['method']}"
+    ]
+    for key, name in NAMES.items():
+        if key in document:
+            low, high = document["intervals"][key]
+            lines.append(f"{name:>26} {100 * document[key]:6.1f}   ({100 * low:.1f} to {100 * high:.1f})")
+    lines.append(f"{'':>26} {'mAP':>6} {'P@20':>6}")
+    for category, row in sorted(document["per_category"].items(), key=lambda item: -item[1]["map"]):
+        lines.append(f"{category[:26]:>26} {100 * row['map']:6.1f} {100 * row['p@20']:6.1f}")
+    return "\n".join(lines)
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return value

@@ -1,0 +1,141 @@
+"""A data set run through the whole path in memory: contours, descriptors, ranking, boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..contours.drawing import Sketch
+from ..contours.points import Points
+from ..descriptor import Query, Settings, decode, describe, encode, norms
+from ..errors import SketchseekError
+from ..hit import place, tight_box
+from ..ranking import Collection, Ranking, rank, refine
+from .datasets import DataSet
+from .extraction import PictureContours, contours_of_pictures
+from .scoring import SHOWN, Found, QueryScore, score, summary
+
+NOTHING = np.zeros(0, np.float32)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Contours of a data set's photos and drawings: what stays while settings and methods are tried out."""
+
+    data: DataSet
+    contours: tuple[PictureContours, ...]
+    """One a photo; an unreadable photo has no points, and is found last."""
+    sketches: tuple[Sketch | None, ...]
+    """One a query; None where the drawing can't be read: such a query finds nothing."""
+    failures: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls,
+        data: DataSet,
+        detector: str = "neural",
+        *,
+        model: Path | None = None,
+        jobs: int | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Experiment:
+        """Find the contours, or remember them from another run."""
+        found = contours_of_pictures(data.photos, detector, model=model, jobs=jobs, progress=progress)
+        blank = PictureContours(Points(NOTHING, NOTHING, NOTHING, NOTHING, 400.0, 400.0), 400, 400)
+        failures = [str(c) for c in found if isinstance(c, SketchseekError)]
+        contours = tuple(blank if isinstance(c, SketchseekError) else c for c in found)
+        sketches: list[Sketch | None] = []
+        for query in data.queries:
+            try:
+                sketches.append(Sketch.load(query.sketch))
+            except SketchseekError as error:
+                sketches.append(None)
+                failures.append(str(error))
+        return cls(data, contours, tuple(sketches), tuple(failures))
+
+    def sample(self, queries: int, seed: int = 0) -> Experiment:
+        """The same photos with only some of the drawings, for quick looks."""
+        n = len(self.data.queries)
+        chosen = np.sort(np.random.default_rng(seed).permutation(n)[:queries])
+        data = replace(self.data, queries=tuple(self.data.queries[i] for i in chosen))
+        return replace(self, data=data, sketches=tuple(self.sketches[i] for i in chosen))
+
+    def moved(self, shrink: float = 0.6, seed: int = 0) -> Experiment:
+        """The photos' contours shrunk and moved at random inside the frame: a test of translation and scale.
+
+        Boxes go along; sizes in pixels stay.
+        """
+        rng = np.random.default_rng(seed)
+        contours, boxes = [], {}
+        for i, c in enumerate(self.contours):
+            w, h = c.points.width, c.points.height
+            dx, dy = ((1 - shrink) / 2 * np.array([w, h]) * rng.uniform(-1, 1, 2)).tolist()
+            p = c.points.scaled(shrink).translated(dx, dy)
+            contours.append(replace(c, points=Points(p.x, p.y, p.angle, p.weight, w, h)))
+            if i in self.data.boxes:
+                size = np.array([c.width, c.height, c.width, c.height])
+                shift = np.array([dx, dy, dx, dy]) * max(c.width, c.height) / max(w, h)
+                boxes[i] = (self.data.boxes[i] - size / 2) * shrink + size / 2 + shift
+        return replace(
+            self,
+            contours=tuple(contours),
+            data=replace(self.data, name=f"{self.data.name}-moved", boxes=boxes),
+        )
+
+    def collection(self, settings: Settings, storage: str = "int8") -> Collection:
+        """The photos' descriptors, ready to be searched."""
+        vectors = np.stack([describe(c.points, settings) for c in self.contours])
+        if storage == "float32":
+            return Collection(vectors, norms(vectors, settings), settings)
+        codes = encode(vectors, settings)
+        return Collection(codes, norms(decode(codes, settings), settings), settings)
+
+    def run(self, collection: Collection, *, mirror: bool = True, **method: Any) -> list[QueryScore]:
+        """Search for every drawing; `method` as `rank` takes it."""
+        scores = []
+        for query, sketch in zip(self.data.queries, self.sketches, strict=True):
+            found = Found(np.zeros(0, np.int64))
+            if sketch is not None:
+                asked = Query.of(sketch.points, collection.settings, mirror=mirror)
+                ranking = rank(collection, asked, **method)
+                found = Found(ranking.ids, self.boxes(sketch, collection, asked, ranking))
+            scores.append(score(self.data, query, found))
+        return scores
+
+    def boxes(
+        self, sketch: Sketch, collection: Collection, query: Query, ranking: Ranking
+    ) -> NDArray[np.float64] | None:
+        """Where the drawing lies in the hits that are shown, as a search would say; None if nobody asks."""
+        if not self.data.boxes:
+            return None
+        shown = refine(collection, query, first(ranking, SHOWN))
+        rows = [tight_box(sketch, self._placing(shown, i)) for i in range(len(shown))]
+        return np.array(rows, dtype=np.float64).reshape(-1, 4)
+
+    def _placing(self, ranking: Ranking, i: int) -> Callable[[NDArray[np.float32]], NDArray[np.float32]]:
+        c = self.contours[int(ranking.ids[i])]
+        return partial(
+            place,
+            scale=float(ranking.scale[i]),
+            mirrored=bool(ranking.mirrored[i]),
+            rotation=float(ranking.rotation[i]),
+            translation=(float(ranking.dx[i]), float(ranking.dy[i])),
+            size=(c.width, c.height),
+        )
+
+    def evaluate(self, settings: Settings, method: str = "exhaustive", **options: Any) -> dict[str, Any]:
+        """One row of a table: the document that `evaluate --json` prints."""
+        storage = options.pop("storage", "int8")
+        scores = self.run(self.collection(settings, storage), method=method, **options)
+        return summary(self.data, scores, method)
+
+
+def first(ranking: Ranking, k: int) -> Ranking:
+    """The first k of a ranking."""
+    return Ranking(**{name: getattr(ranking, name)[:k] for name in ranking.__dataclass_fields__})

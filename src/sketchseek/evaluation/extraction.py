@@ -1,0 +1,139 @@
+"""Contour points of many pictures, by several processes, remembered between runs.
+
+Finding edges takes most of an evaluation, and they stay the same while everything after them is tried out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
+
+from ..contours.detectors import EdgeDetector, get_detector
+from ..contours.points import Points
+from ..errors import SketchseekError
+
+
+@dataclass(frozen=True)
+class PictureContours:
+    """What is kept of a picture: its points, and its upright size in pixels."""
+
+    points: Points
+    width: int
+    height: int
+
+
+def cache_folder() -> Path:
+    """`$XDG_CACHE_HOME/sketchseek/contours`, or the same under ~/.cache."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "sketchseek" / "contours"
+
+
+def contours_of_pictures(
+    paths: Sequence[Path],
+    detector: str = "neural",
+    *,
+    model: Path | None = None,
+    jobs: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[PictureContours | SketchseekError]:
+    """Contour points of each picture, in order; of an unreadable one, the reason.
+
+    Parameters
+    ----------
+    paths : pictures
+    detector, model : as `get_detector` takes them
+    jobs : how many processes; by default one per processor
+    progress : called with (done, of how many)
+    """
+    jobs = min(jobs or os.cpu_count() or 1, max(1, len(paths)))
+    found: list[PictureContours | SketchseekError] = []
+    for contours in _mapped(paths, detector, model, jobs):
+        found.append(contours)
+        if progress:
+            progress(len(found), len(paths))
+    return found
+
+
+def _mapped(
+    paths: Sequence[Path], detector: str, model: Path | None, jobs: int
+) -> Iterator[PictureContours | SketchseekError]:
+    if jobs == 1:
+        _start(detector, model)
+        yield from map(_cached, paths)
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, context, _start, (detector, model)) as pool:
+        yield from pool.map(_cached, paths, chunksize=8)
+
+
+_detector: EdgeDetector  # one per process: loading a network takes longer than using it
+
+
+def _start(detector: str, model: Path | None) -> None:
+    global _detector  # noqa: PLW0603
+    _detector = get_detector(detector, model)
+
+
+def _cached(path: Path) -> PictureContours | SketchseekError:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        return SketchseekError(f"{path} can't be read: {error.strerror or error}.")
+    key = hashlib.sha256(f"{_detector.name} {_detector.version} {_code()} ".encode() + content).hexdigest()
+    kept = cache_folder() / key[:2] / f"{key[2:]}.npz"
+    try:
+        return _load(kept)
+    except (OSError, ValueError, KeyError, BadZipFile):
+        pass  # not there yet, or cut short
+    try:
+        contours = _find(path)
+    except SketchseekError as error:
+        return error
+    _save(kept, contours)
+    return contours
+
+
+def _find(path: Path) -> PictureContours:
+    from ..contours import picture_contours
+
+    found = picture_contours(path, _detector)
+    return PictureContours(found.points, found.picture.width, found.picture.height)
+
+
+@cache
+def _code() -> str:
+    """Fingerprint of the code that turns a picture into points: other code, other cache."""
+    package = files("sketchseek.contours")
+    sources = sorted((f.name, f.read_bytes()) for f in package.iterdir() if f.name.endswith(".py"))
+    return hashlib.sha256(repr(sources).encode()).hexdigest()[:16]
+
+
+def _load(path: Path) -> PictureContours:
+    with np.load(path, allow_pickle=False) as f:
+        x, y, angle, weight = f["points"]
+        width, height = f["frame"]
+        return PictureContours(Points(x, y, angle, weight, float(width), float(height)), *map(int, f["size"]))
+
+
+def _save(path: Path, contours: PictureContours) -> None:
+    """Written beside its place and moved there, so that nobody reads half a file."""
+    p = contours.points
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(f".{os.getpid()}.npz")
+    np.savez_compressed(
+        partial,
+        points=np.stack([p.x, p.y, p.angle, p.weight]),
+        frame=np.array([p.width, p.height]),
+        size=np.array([contours.width, contours.height]),
+    )
+    partial.replace(path)

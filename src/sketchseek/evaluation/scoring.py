@@ -1,0 +1,86 @@
+"""Rankings against the right answers: one row of figures per query, and their summary."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .datasets import AnnotatedQuery, DataSet
+from .metrics import average_precision, bootstrap_interval, box_iou, mean_over, precision_at
+
+SHOWN = 20
+"""How many hits a person looks at: boxes are judged among these."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search gave for one query: photos, best first, and where the drawing lies in the first ones."""
+
+    ids: NDArray[np.int64]
+    """Positions in `DataSet.photos`."""
+    boxes: NDArray[np.float64] | None = None
+    """(SHOWN, 4) or fewer, in pixels of the photo."""
+
+
+@dataclass(frozen=True)
+class QueryScore:
+    """Figures of one query. `iou` is the mean over its `placed` right hits among those shown."""
+
+    average_precision: float
+    p5: float
+    p20: float
+    instance_rank: int | None
+    iou: float
+    placed: int
+
+
+def score(data: DataSet, query: AnnotatedQuery, found: Found) -> QueryScore:
+    """Compare one ranking with the right answers."""
+    right = np.isin(found.ids, list(query.relevant))
+    instance = None
+    if query.instance is not None:
+        at = np.flatnonzero(found.ids == query.instance)
+        instance = int(at[0]) + 1 if len(at) else len(data.photos) + 1
+    overlaps = []
+    if found.boxes is not None:
+        shown = zip(found.ids[:SHOWN], right, found.boxes, strict=False)
+        overlaps = [box_iou(b, data.boxes[int(i)]).max() for i, r, b in shown if r and int(i) in data.boxes]
+    return QueryScore(
+        average_precision(right, len(query.relevant)),
+        precision_at(right, 5),
+        precision_at(right, SHOWN),
+        instance,
+        float(np.mean(overlaps)) if overlaps else 0.0,
+        len(overlaps),
+    )
+
+
+def summary(data: DataSet, scores: Sequence[QueryScore], method: str) -> dict[str, Any]:
+    """The document that `evaluate --json` prints: fractions, with 95% bootstrap intervals over queries."""
+    columns: dict[str, tuple[list[float], list[int] | None]] = {
+        "map": ([s.average_precision for s in scores], None),
+        "p@5": ([s.p5 for s in scores], None),
+        "p@20": ([s.p20 for s in scores], None),
+    }
+    ranks = [s.instance_rank for s in scores if s.instance_rank is not None]
+    if ranks:
+        columns["instance_recall@10"] = ([r <= 10 for r in ranks], None)
+    placed = [s.placed for s in scores]
+    if sum(placed):
+        columns["box_iou"] = ([s.iou for s in scores], placed)
+    categories = [q.category for q in data.queries]
+    names = ("map", "p@5", "p@20")
+    per_category = {name: mean_over(categories, columns[name][0]) for name in names}
+    return {
+        "name": data.name,
+        "queries": len(data.queries),
+        "pictures": len(data.photos),
+        "method": method,
+        **{name: float(np.average(v, weights=w)) for name, (v, w) in columns.items()},
+        "per_category": {c: {n: per_category[n][c] for n in names} for c in per_category["map"]},
+        "intervals": {name: list(bootstrap_interval(v, w)) for name, (v, w) in columns.items()},
+    }
