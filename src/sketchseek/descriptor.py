@@ -160,7 +160,7 @@ def describe(points: Points, settings: Settings) -> Floats:
     y = feature_map(points.y * np.float32(RADIANS), settings.frequencies)
     o = feature_map(2 * points.angle, settings.orientation_frequencies) * points.weight[:, None]
     yo = y[:, :, None] * o[:, None, :]
-    return (x.T @ yo.reshape(len(points), -1)).ravel()
+    return (x.T @ yo.reshape(len(points), y.shape[1] * o.shape[1])).ravel()
 
 
 def feature_map(values: ArrayLike, frequencies: Sequence[float]) -> Floats:
