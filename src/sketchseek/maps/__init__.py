@@ -11,6 +11,15 @@ from .base import FeatureMap
 from .harmonic import HarmonicMap
 from .joint import JointMap
 from .low_dimensional import LowDimensionalMap
+from .match_kernel import MatchKernel
 from .presets import orientation_map, spatial_map
 
-__all__ = ["FeatureMap", "HarmonicMap", "JointMap", "LowDimensionalMap", "orientation_map", "spatial_map"]
+__all__ = [
+    "FeatureMap",
+    "HarmonicMap",
+    "JointMap",
+    "LowDimensionalMap",
+    "MatchKernel",
+    "orientation_map",
+    "spatial_map",
+]

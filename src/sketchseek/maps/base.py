@@ -75,14 +75,18 @@ class FeatureMap:
 
     def transform(self, X: ArrayLike) -> Array:
         """The database side (map_asym2), with no kernel in it: (n, m) -> (n, m (2 n_frequencies - 1))."""
-        self._check_fitted()
+        self.check_fitted()
         X = _check_numbers(X, type(self).__name__, self.n_features_in_)
-        phase = X[:, :, None] * self.frequencies_[1:]
-        out = np.empty((*X.shape, 2 * len(self.frequencies_) - 1))
+        return self.columns(X).reshape(len(X), -1)
+
+    def columns(self, x: Array) -> Array:
+        """`transform` of an array of any shape: (...) -> (..., 2 n_frequencies - 1), unchecked."""
+        phase = x[..., None] * self.frequencies_[1:]
+        out = np.empty((*x.shape, 2 * len(self.frequencies_) - 1))
         out[..., 0] = 1.0
         np.cos(phase, out=out[..., 1::2])
         np.sin(phase, out=out[..., 2::2])
-        return out.reshape(len(X), -1)
+        return out
 
     def fit_transform(self, X: ArrayLike, y: object = None) -> Array:
         """`fit`, then `transform`."""
@@ -101,7 +105,7 @@ class FeatureMap:
     def signature(self, d: ArrayLike, kernel: int | Kernel = 0) -> Array:
         """The approximated kernel at differences `d`, in the same shape (kernel_approx)."""
         weights = self._weights(kernel)
-        return np.asarray(np.cos(np.multiply.outer(_check_finite(d, "d"), self.frequencies_)) @ weights)
+        return np.asarray(np.cos(np.multiply.outer(check_finite(d, "d"), self.frequencies_)) @ weights)
 
     def column_weights(self, kernel: int | Kernel = 0) -> Array:
         """(2 n_frequencies - 1,): a kernel's weight of each column, equal for cosine and sine."""
@@ -112,21 +116,21 @@ class FeatureMap:
 
         They have the smallest worst error on [0, domain], by one small linear program (milliseconds).
         """
-        self._check_fitted()
+        self.check_fitted()
         if not callable(kernel):
             raise ValueError(f"kernel must be a callable kernel such as RBF(0.14), not {kernel!r}")
         return best_weights(kernel, tuple(self.frequencies_.tolist()), float(self.domain)).copy()
 
     def errors(self) -> Array:
         """(K,): each kernel's worst error on [0, domain], at 2001 points."""
-        self._check_fitted()
+        self.check_fitted()
         grid = np.linspace(0.0, self.domain, 2001)
         exact = np.stack([kernel(grid) for kernel in self._checked_kernels()])
         signatures = self.weights_ @ np.cos(np.outer(self.frequencies_, grid))
         return np.asarray(np.abs(exact - signatures).max(axis=1))
 
     def _weights(self, kernel: int | Kernel) -> Array:
-        self._check_fitted()
+        self.check_fitted()
         if not isinstance(kernel, int | np.integer):
             return self.weights_for(kernel)
         if isinstance(kernel, bool) or not 0 <= kernel < len(self.weights_):
@@ -141,11 +145,13 @@ class FeatureMap:
             )
         return tuple(kernels)
 
-    def _check_fitted(self) -> None:
+    def check_fitted(self) -> Self:
+        """Itself, or an error that says to call `fit` first."""
         if not hasattr(self, "weights_"):
             raise _not_fitted_error()(
                 f"This {type(self).__name__} instance is not fitted yet. Call fit() first."
             )
+        return self
 
     # What scikit-learn asks of an estimator, without scikit-learn.
 
@@ -203,7 +209,8 @@ def _is_real(value: object) -> bool:
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
-def _check_finite(values: ArrayLike, name: str) -> Array:
+def check_finite(values: ArrayLike, name: str) -> Array:
+    """`values` as a float64 array of finite numbers, or an error that names the argument."""
     array = np.asarray(values)
     if np.iscomplexobj(array):
         raise ValueError(f"{name} must be real: Complex data not supported")
@@ -220,7 +227,7 @@ def _check_numbers(X: ArrayLike, who: str, columns: int | None = None) -> Array:
     """`X` as float64 (n, m). The sentences hold the words that scikit-learn's checks look for."""
     if hasattr(X, "toarray"):
         raise TypeError("X must be a dense array: sparse input is not supported, call X.toarray() first")
-    array = _check_finite(X, "X")
+    array = check_finite(X, "X")
     if array.ndim != 2:
         raise ValueError(
             f"X must be 2D with shape (n, 1), not {array.shape}. Reshape your data: X.reshape(-1, 1)"
