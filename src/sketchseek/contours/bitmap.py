@@ -1,4 +1,7 @@
-"""A drawing in pixels -> strokes: ink from paper, thinned, traced and smoothed."""
+"""A drawing in pixels -> strokes: ink found on its ground, thinned, traced and smoothed.
+
+Lines become their middle, solid shapes their outline.
+"""
 
 from __future__ import annotations
 
@@ -7,93 +10,122 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SketchseekError
+from .skeleton import centre_lines, outlines, split_solid
 
 Float = NDArray[np.float64]
+Soft = NDArray[np.float32]
 Mask = NDArray[np.bool_]
+
+WORK_SIDE = 512
+"""A smaller drawing is enlarged to this before thinning, which is no better than a pixel."""
+STRONG, FAINT = 0.55, 0.3
+"""Ink starts where it is strong, and goes on where it is faint (hysteresis)."""
 
 
 def bitmap_strokes(pixels: NDArray[np.uint8]) -> list[Float]:
-    """Polylines (n, 2) along the middle of each line in a drawing (h, w), (h, w, 3) or (h, w, 4)."""
+    """Polylines (n, 2) along the lines of a drawing (h, w), (h, w, 3) or (h, w, 4), in its pixels."""
     ink = find_ink(pixels)
-    if not ink.any():
+    mask = drop_specks(hysteresis(ink))
+    if not mask.any():
         raise SketchseekError("The drawing is blank: there is no line on it.")
-    skeleton = thin(ink)
-    return [smooth(path) for path in trace(skeleton) if len(path) > 1]
+    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    top, left = max(rows[0] - 2, 0), max(columns[0] - 2, 0)
+    box = np.s_[top : rows[-1] + 3, left : columns[-1] + 3]
+    extent = max(int(np.ptp(rows)), int(np.ptp(columns))) + 1
+    scale = max(1.0, WORK_SIDE / extent)
+    if scale > 1:
+        near = cv2.dilate(mask[box].astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
+        enlarged = cv2.resize(ink[box] * near, None, fx=scale, fy=scale, interpolation=cv2.INTER_CUBIC)
+        mask = drop_specks(enlarged >= (STRONG + FAINT) / 2)
+    else:
+        mask = mask[box]
+    solid, lines = split_solid(mask)
+    sharpness = max(extent, WORK_SIDE) / WORK_SIDE  # a pixel's share of the frame differs
+    strokes = outlines(solid, sharpness) + centre_lines(lines, sharpness)
+    return [stroke / scale + [left, top] for stroke in strokes]
 
 
-def find_ink(pixels: NDArray[np.uint8]) -> Mask:
-    """Where the drawing has ink (h, w): dark on light, light on dark, or opaque on transparent."""
+def find_ink(pixels: NDArray[np.uint8]) -> Soft:
+    """How much ink there is (h, w), 0 on the ground, 1 on a full line, whatever their colours."""
     grey = _grey(pixels)
-    if float(np.ptp(grey)) < 16:
-        return np.zeros(grey.shape, dtype=bool)
-    if np.median(grey) < 128:
+    if int(np.ptp(grey)) < 24:
+        return np.zeros(grey.shape, dtype=np.float32)
+    if not _is_dark_on_light(grey):
         grey = 255 - grey
-    level, _ = cv2.threshold(grey, 0, 255, cv2.THRESH_BINARY + cv2.THRESH_OTSU)
-    return grey <= level
+    if not _is_even(grey):
+        return _find_ink_on_paper(grey)
+    level = _otsu(grey)
+    paper, full = float(np.median(grey[grey > level])), float(np.quantile(grey[grey <= level], 0.25))
+    return np.asarray(np.clip((paper - grey.astype(np.float32)) / (paper - full), 0, 1))
 
 
 def _grey(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
     if pixels.ndim == 2:
         return pixels
-    if pixels.shape[2] == 4 and pixels[..., 3].min() < 255:
+    grey = pixels[..., 0]
+    if pixels.shape[2] >= 3:
+        grey = np.asarray(cv2.cvtColor(np.ascontiguousarray(pixels[..., :3]), cv2.COLOR_RGB2GRAY))
+    if pixels.shape[2] != 4 or pixels[..., 3].min() >= 250:
+        return grey
+    alpha = pixels[..., 3].astype(np.float32) / 255
+    spread = np.sqrt(np.cov(grey.ravel(), aweights=alpha.ravel())) if alpha.sum() > 2 else 0.0
+    if spread < 40:  # ink of one colour, whichever it is, on nothing
         return 255 - pixels[..., 3]
-    return np.asarray(cv2.cvtColor(np.ascontiguousarray(pixels[..., :3]), cv2.COLOR_RGB2GRAY))
+    return np.asarray(255 - alpha * (255 - grey.astype(np.float32))).astype(np.uint8)
 
 
-def thin(mask: Mask) -> Mask:
-    """A one-pixel skeleton of a mask (Zhang and Suen 1984)."""
-    padded = np.pad(mask, 1).astype(np.uint8) * 255
-    return np.asarray(cv2.ximgproc.thinning(padded)[1:-1, 1:-1] > 0)
+def _otsu(grey: NDArray[np.uint8]) -> float:
+    return float(cv2.threshold(grey, 0, 255, cv2.THRESH_BINARY + cv2.THRESH_OTSU)[0])
 
 
-def trace(skeleton: Mask) -> list[Float]:
-    """The skeleton's branches and loops as polylines through pixel centres."""
-    stride = skeleton.shape[1] + 2
-    flat = np.pad(skeleton, 1).ravel()
-    neighbours: dict[int, list[int]] = {}
-    for index in np.flatnonzero(flat).tolist():
-        found = [index + step for step in (1, -1, stride, -stride) if flat[index + step]]
-        for sx in (1, -1):
-            for sy in (stride, -stride):
-                # A diagonal step only where no straight one leads round the corner.
-                if flat[index + sx + sy] and not flat[index + sx] and not flat[index + sy]:
-                    found.append(index + sx + sy)
-        neighbours[index] = found
-    used: set[tuple[int, int]] = set()
-
-    def follow(start: int, second: int) -> list[int]:
-        path = [start, second]
-        used.update(((start, second), (second, start)))
-        while len(neighbours[path[-1]]) == 2:
-            a, b = neighbours[path[-1]]
-            onward = b if a == path[-2] else a
-            if (path[-1], onward) in used:
-                break
-            used.update(((path[-1], onward), (onward, path[-1])))
-            path.append(onward)
-        return path
-
-    nodes = [index for index, found in neighbours.items() if len(found) != 2]
-    paths = [follow(node, n) for node in nodes for n in neighbours[node] if (node, n) not in used]
-    paths += [follow(i, f[0]) for i, f in neighbours.items() if len(f) == 2 and (i, f[0]) not in used]
-    return [np.stack([np.array(p) % stride - 0.5, np.array(p) // stride - 0.5], axis=1) for p in paths]
+def _is_dark_on_light(grey: NDArray[np.uint8]) -> bool:
+    """Whether light is the ground: it has most of the picture and of its border."""
+    light = grey > _otsu(grey)
+    border = np.concatenate([light[0], light[-1], light[:, 0], light[:, -1]])
+    return float(light.mean() + border.mean()) >= 1
 
 
-def smooth(path: Float, sigma: float = 2.0) -> Float:
-    """The staircase of pixels made a curve; its ends stay, a loop stays closed."""
-    radius = int(4 * sigma)
-    if len(path) <= 2:
-        return path
-    kernel = np.exp(-0.5 * (np.arange(-radius, radius + 1) / sigma) ** 2)
-    kernel /= kernel.sum()
-    if np.all(path[0] == path[-1]):
-        body = path[:-1]
-        index = np.arange(-radius, len(body) + radius) % len(body)
-        out = np.stack([np.convolve(body[index, k], kernel, "valid") for k in (0, 1)], axis=1)
-        return np.vstack([out, out[:1]])
-    reach = min(radius, len(path) - 1)
-    before = 2 * path[0] - path[reach:0:-1]
-    after = 2 * path[-1] - path[-2 : -reach - 2 : -1]
-    padded = np.vstack([before, path, after])
-    padded = np.pad(padded, ((radius - reach, radius - reach), (0, 0)), mode="edge")
-    return np.stack([np.convolve(padded[:, k], kernel, "valid") for k in (0, 1)], axis=1)
+def _is_even(grey: NDArray[np.uint8]) -> bool:
+    """Whether two levels, give or take a little, make up the drawing, unlike paper under a lamp."""
+    counts = np.bincount(grey.ravel(), minlength=256)
+    window = np.convolve(counts, np.ones(17), "same")
+    first = int(window.argmax())
+    counts[max(first - 8, 0) : first + 9] = 0
+    second = np.convolve(counts, np.ones(17), "same").max()
+    return float(window[first] + second) > 0.6 * grey.size
+
+
+def _find_ink_on_paper(grey: NDArray[np.uint8]) -> Soft:
+    """Ink on photographed paper: darker than the paper around it, and than the paper's own grain."""
+    height, width = grey.shape
+    scale = min(1.0, 160 / max(height, width))
+    small = cv2.resize(grey, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
+    paper = cv2.dilate(cv2.medianBlur(small, 3), cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (9, 9)))
+    paper = cv2.GaussianBlur(paper, (0, 0), 4, borderType=cv2.BORDER_REPLICATE)
+    paper = cv2.resize(paper, (width, height), interpolation=cv2.INTER_LINEAR)
+    calm = cv2.GaussianBlur(grey, (0, 0), 0.6 + max(height, width) / 1500).astype(np.float32)
+    ink = 1 - calm / np.maximum(paper, 1)
+    bare = float(np.median(ink))
+    grain = 1.4826 * float(np.median(np.abs(ink - bare)))
+    peak = float(np.quantile(ink, 0.995)) - bare
+    if peak < 5 * grain:
+        return np.zeros_like(ink)
+    return np.asarray(np.clip((ink - bare) / peak, 0, 1))
+
+
+def hysteresis(ink: Soft) -> Mask:
+    """Faint ink that is joined to strong ink."""
+    _, labels = cv2.connectedComponents((ink >= FAINT).astype(np.uint8), connectivity=8)
+    strong = np.zeros(int(labels.max()) + 1, dtype=bool)
+    strong[labels[ink >= STRONG]] = True
+    strong[0] = False
+    return np.asarray(strong[labels])
+
+
+def drop_specks(mask: Mask, share: float = 0.012) -> Mask:
+    """The mask without crumbs, whose extent is less than `share` of the largest piece's."""
+    _, labels, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=8)
+    extent = stats[:, [cv2.CC_STAT_WIDTH, cv2.CC_STAT_HEIGHT]].max(axis=1)
+    keep = extent >= max(share * extent[1:].max(initial=0), 2)
+    keep[0] = False
+    return np.asarray(keep[labels])
