@@ -1,3 +1,323 @@
+// The engine as Python sees it: arrays in, arrays out, threads over the pictures, the best build for the machine.
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
-NB_MODULE(_engine, m) { m.doc() = "The scoring engine."; }
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "engine.hpp"
+#include "selection.hpp"
+#include "threads.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace sketchseek {
+namespace {
+
+template <class T, int N>
+using In = nb::ndarray<const T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Out = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
+using Ids = std::optional<In<int64_t, 1>>;
+
+template <class T>
+Out<T> handed_over(std::vector<T>&& values) {
+  auto* kept = new std::vector<T>(std::move(values));
+  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return Out<T>(kept->data(), {kept->size()}, owner);
+}
+
+std::vector<const Kernels*> builds() {
+  return {
+#if defined(__x86_64__)
+      &kernels_avx512, &kernels_avx2,
+#elif defined(__aarch64__)
+      &kernels_neon,
+#endif
+      &kernels_portable,
+  };
+}
+
+// The names of the builds that run on this machine, the best first.
+std::vector<std::string> supported_builds() {
+  std::vector<std::string> names;
+  for (const Kernels* build : builds())
+    if (build->supported()) names.push_back(build->name);
+  return names;
+}
+
+// A query laid out for the kernels. The module computes the tables of translations once for all pictures.
+class PreparedQuery {
+ public:
+  // full (P, D), projections (P, 2, Dx * Do), profiles (P, nx - 1); step in radians.
+  PreparedQuery(In<float, 2> full, In<float, 3> projections, In<float, 2> profiles, In<double, 1> frequencies,
+                In<double, 1> steps, In<int32_t, 1> reach, In<int32_t, 1> kernels, bool mirror)
+      : full_(full.data(), full.data() + full.size()),
+        projections_(projections.data(), projections.data() + projections.size()),
+        poses_(full.shape(0)),
+        mirror_(mirror),
+        nx_((int)frequencies.shape(0)),
+        dimensions_(full.shape(1)) {
+    const size_t count = full.shape(0), side = projections.shape(2), high = nx_ - 1;
+    if (projections.shape(0) != count || profiles.shape(0) != count || steps.shape(0) != count ||
+        reach.shape(0) != count || kernels.shape(0) != count || profiles.shape(1) != high)
+      throw std::invalid_argument("a query's arrays must agree in the number of poses");
+    for (float& value : std::vector<float>(profiles.data(), profiles.data() + profiles.size()))
+      profiles_.push_back(1 / value);
+    for (size_t p = 0; p < count; ++p)
+      for (int d = 1; d <= reach.data()[p]; ++d)
+        for (size_t k = 1; k <= high; ++k) {
+          const double phase = frequencies.data()[k] * steps.data()[p] * d;
+          tables_.push_back((float)std::cos(phase));
+          tables_.push_back((float)std::sin(phase));
+        }
+    const float* table = tables_.data();
+    for (size_t p = 0; p < count; ++p) {
+      float slack = 2;
+      for (size_t k = 0; k < high; ++k) slack -= profiles.data()[p * high + k];
+      Pose& pose = poses_[p];
+      pose.full = full_.data() + p * dimensions_;
+      pose.projections[kX] = projections_.data() + 2 * p * side;
+      pose.projections[kY] = pose.projections[kX] + side;
+      pose.table = table;
+      pose.profile = profiles_.data() + p * high;
+      pose.slack = slack;
+      pose.kernel = kernels.data()[p];
+      pose.reach = reach.data()[p];
+      table += (size_t)pose.reach * high * 2;
+    }
+  }
+
+  Query view() const { return Query{poses_.data(), (int)poses_.size(), mirror_}; }
+  int nx() const { return nx_; }
+  size_t dimensions() const { return dimensions_; }
+  int kernels() const {
+    int most = 0;
+    for (const Pose& pose : poses_) most = std::max(most, pose.kernel + 1);
+    return most;
+  }
+
+ private:
+  std::vector<float> full_, projections_, tables_, profiles_;
+  std::vector<Pose> poses_;
+  bool mirror_;
+  int nx_;
+  size_t dimensions_;
+};
+
+class Collection {
+ public:
+  // vectors (n, D) are used where they lie; norms (n, S, 3) are copied into the layout of the kernels.
+  Collection(nb::ndarray<nb::ndim<2>, nb::c_contig, nb::device::cpu, nb::ro> vectors, In<float, 3> norms, int nx,
+             int no, const std::string& build)
+      : vectors_(vectors), kernels_(nullptr) {
+    for (const Kernels* candidate : builds())
+      if (build == candidate->name && candidate->supported()) kernels_ = candidate;
+    if (!kernels_) throw std::invalid_argument("this machine cannot run the build '" + build + "'");
+    if (nx < 1 || nx > kMaxFrequencies || no < 1 || no > kMaxOrientations)
+      throw std::invalid_argument("the engine takes 1 to 10 spatial and 1 to 5 orientation frequencies");
+    db_.bytes = vectors.dtype() == nb::dtype<int8_t>();
+    if (!db_.bytes && vectors.dtype() != nb::dtype<float>())
+      throw std::invalid_argument("vectors must be int8 or float32");
+    db_.vectors = vectors.data();
+    db_.n = (int64_t)vectors.shape(0);
+    db_.nx = nx;
+    db_.no = no;
+    db_.kernels = (int)norms.shape(1);
+    db_.padded = (db_.n + kBlock - 1) / kBlock * kBlock;
+    db_.projections[kFull] = db_.projections[kX] = db_.projections[kY] = nullptr;
+    if ((int64_t)vectors.shape(1) != db_.dimensions() || (int64_t)norms.shape(0) != db_.n || norms.shape(2) != 3)
+      throw std::invalid_argument("vectors must be (n, D) and norms (n, S, 3)");
+
+    inverse_.assign((size_t)3 * db_.kernels * db_.padded, 0.0f);
+    for (int64_t i = 0; i < db_.n; ++i)
+      for (int s = 0; s < db_.kernels; ++s)
+        for (int which = 0; which < 3; ++which) {
+          const float norm = norms.data()[(i * db_.kernels + s) * 3 + which];
+          inverse_[((size_t)which * db_.kernels + s) * db_.padded + i] = norm > 0 ? 1 / norm : 0;
+        }
+    db_.inverse = inverse_.data();
+
+    const int64_t size = row_size();
+    const int64_t rows = std::min(db_.n, kOverrun / size + 1);
+    db_.tail_begin = db_.n - rows;
+    tail_.assign((size_t)(rows * size + kOverrun), 0);
+    if (rows) std::memcpy(tail_.data(), static_cast<const char*>(db_.vectors) + db_.tail_begin * size, rows * size);
+    db_.tail = tail_.data();
+  }
+
+  int64_t size() const { return db_.n; }
+  const char* build() const { return kernels_->name; }
+
+  // Bytes of everything that a search reads.
+  int64_t bytes() const {
+    return db_.n * row_size() + (int64_t)(inverse_.size() * 4 + tail_.size() + laid_out_[kX].size() + laid_out_[kY].size());
+  }
+
+  // Lays the projections out for scanning; done once, when a method first needs them.
+  void lay_out_projections() {
+    if (db_.projections[kX]) return;
+    nb::gil_scoped_release free;
+    const int dx = db_.dx(), ndo = 2 * db_.no - 1;
+    const int64_t value = db_.bytes ? 1 : 4, size = row_size();
+    for (int axis : {kX, kY}) {
+      std::vector<char> out((size_t)(db_.padded * dx * ndo * value), 0);
+      for (int64_t i = 0; i < db_.n; ++i) {
+        const char* row = static_cast<const char*>(db_.vectors) + i * size;
+        char* lane = out.data() + (i / kBlock * dx * ndo * kBlock + i % kBlock) * value;
+        for (int a = 0; a < dx; ++a)
+          for (int o = 0; o < ndo; ++o)
+            std::memcpy(lane + (a * ndo + o) * kBlock * value, row + (a * (axis == kX ? dx : 1) * ndo + o) * value, value);
+      }
+      laid_out_[axis] = std::move(out);
+    }
+    db_.projections[kY] = laid_out_[kY].data();
+    db_.projections[kX] = laid_out_[kX].data();
+  }
+
+  Out<float> scores(const PreparedQuery& query, Ids ids, int threads) const {
+    return each<float>(query, ids, threads, [&](Range range, float* out) {
+      kernels_->score(db_, query.view(), range, kNoThreshold, out);
+    });
+  }
+
+  Out<float> plain_scores(const PreparedQuery& query, Ids ids, int threads) const {
+    return each<float>(query, ids, threads,
+                       [&](Range range, float* out) { kernels_->plain(db_, query.view(), range, out); });
+  }
+
+  Out<float> project(const PreparedQuery& query, int axis, Ids ids, int threads) {
+    lay_out_projections();
+    return each<float>(query, ids, threads,
+                       [&](Range range, float* out) { kernels_->project(db_, query.view(), range, axis, out); });
+  }
+
+  // The k best, by score and then by number. `seeds` are tried first: the higher they score, the more is skipped.
+  nb::tuple top(const PreparedQuery& query, int64_t k, In<int64_t, 1> seeds, int threads) const {
+    check(query);
+    check_ids(seeds);
+    Top top(k);
+    {
+      nb::gil_scoped_release free;
+      std::vector<float> first(seeds.size());
+      in_parallel((int64_t)seeds.size(), kChunkOfTop, threads, [&](int64_t begin, int64_t end) {
+        kernels_->score(db_, query.view(), Range{begin, end, seeds.data()}, kNoThreshold, first.data() + begin);
+      });
+      if ((int64_t)first.size() >= k) {
+        std::nth_element(first.begin(), first.begin() + (k - 1), first.end(), std::greater<float>());
+        top.raise(first[k - 1]);
+      }
+      in_parallel(db_.n, kChunkOfTop, threads, [&](int64_t begin, int64_t end) {
+        float out[kChunkOfTop];
+        kernels_->score(db_, query.view(), Range{begin, end, nullptr}, top.threshold(), out);
+        top.offer(begin, out, end - begin);
+      });
+    }
+    auto [ids, scores] = top.sorted();
+    return nb::make_tuple(handed_over(std::move(ids)), handed_over(std::move(scores)));
+  }
+
+  // score, pose, mirrored, and x, y in steps of the pose.
+  nb::tuple locate(const PreparedQuery& query, Ids ids, const std::string& guide, int radius, int threads) const {
+    check(query);
+    if (ids) check_ids(*ids);
+    const Guide by = guide == "binary" ? Guide::kBinary : guide == "local" ? Guide::kLocal : Guide::kExact;
+    const int64_t count = ids ? (int64_t)ids->size() : db_.n;
+    std::vector<float> score(count);
+    std::vector<int32_t> pose(count), mirrored(count), x(count), y(count);
+    {
+      nb::gil_scoped_release free;
+      in_parallel(count, kChunk, threads, [&](int64_t begin, int64_t end) {
+        std::vector<Found> found(end - begin);
+        kernels_->locate(db_, query.view(), Range{begin, end, ids ? ids->data() : nullptr}, by, radius, found.data());
+        for (int64_t i = begin; i < end; ++i) {
+          const Found& f = found[i - begin];
+          score[i] = f.score, pose[i] = f.pose, mirrored[i] = f.mirrored, x[i] = f.x, y[i] = f.y;
+        }
+      });
+    }
+    return nb::make_tuple(handed_over(std::move(score)), handed_over(std::move(pose)), handed_over(std::move(mirrored)),
+                          handed_over(std::move(x)), handed_over(std::move(y)));
+  }
+
+ private:
+  static constexpr float kNoThreshold = -3;
+  static constexpr int64_t kChunk = 8192, kChunkOfTop = 1024;
+
+  int64_t row_size() const { return (int64_t)db_.dimensions() * (db_.bytes ? 1 : 4); }
+
+  void check(const PreparedQuery& query) const {
+    if (query.nx() != db_.nx || (int64_t)query.dimensions() != db_.dimensions() || query.kernels() > db_.kernels)
+      throw std::invalid_argument("the query was made with other settings than the collection");
+  }
+
+  void check_ids(const In<int64_t, 1>& ids) const {
+    for (size_t i = 0; i < ids.size(); ++i)
+      if (ids.data()[i] < 0 || ids.data()[i] >= db_.n) throw std::out_of_range("ids must be picture numbers below n");
+  }
+
+  template <class T, class Work>
+  Out<T> each(const PreparedQuery& query, const Ids& ids, int threads, Work work) const {
+    check(query);
+    if (ids) check_ids(*ids);
+    std::vector<T> out(ids ? ids->size() : db_.n);
+    {
+      nb::gil_scoped_release free;
+      in_parallel((int64_t)out.size(), kChunk, threads, [&](int64_t begin, int64_t end) {
+        work(Range{begin, end, ids ? ids->data() : nullptr}, out.data() + begin);
+      });
+    }
+    return handed_over(std::move(out));
+  }
+
+  nb::ndarray<nb::ndim<2>, nb::c_contig, nb::device::cpu, nb::ro> vectors_;
+  const Kernels* kernels_;
+  Database db_;
+  std::vector<float> inverse_;
+  std::vector<char> tail_, laid_out_[3];
+};
+
+Out<int64_t> largest(In<float, 1> scores, int64_t k) {
+  std::vector<int64_t> ids;
+  {
+    nb::gil_scoped_release free;
+    ids = select_largest(scores.data(), (int64_t)scores.size(), k);
+  }
+  return handed_over(std::move(ids));
+}
+
+}  // namespace
+}  // namespace sketchseek
+
+NB_MODULE(_engine, m) {
+  using namespace sketchseek;
+  m.doc() = "The scoring engine.";
+  m.def("supported_builds", &supported_builds, "Builds that run on this machine, the best first.");
+  m.def("largest", &largest, "scores"_a, "k"_a, "Positions of the k largest, ascending; ties go to lower ones.");
+  nb::class_<PreparedQuery>(m, "PreparedQuery")
+      .def(nb::init<In<float, 2>, In<float, 3>, In<float, 2>, In<double, 1>, In<double, 1>, In<int32_t, 1>,
+                    In<int32_t, 1>, bool>(),
+           "full"_a, "projections"_a, "profiles"_a, "frequencies"_a, "steps"_a, "reach"_a, "kernels"_a, "mirror"_a);
+  nb::class_<Collection>(m, "Collection")
+      .def(nb::init<nb::ndarray<nb::ndim<2>, nb::c_contig, nb::device::cpu, nb::ro>, In<float, 3>, int, int,
+                    const std::string&>(),
+           "vectors"_a, "norms"_a, "nx"_a, "no"_a, "build"_a)
+      .def("__len__", &Collection::size)
+      .def_prop_ro("build", &Collection::build)
+      .def_prop_ro("bytes", &Collection::bytes)
+      .def("lay_out_projections", &Collection::lay_out_projections)
+      .def("scores", &Collection::scores, "query"_a, "ids"_a.none(), "threads"_a)
+      .def("plain_scores", &Collection::plain_scores, "query"_a, "ids"_a.none(), "threads"_a)
+      .def("project", &Collection::project, "query"_a, "axis"_a, "ids"_a.none(), "threads"_a)
+      .def("top", &Collection::top, "query"_a, "k"_a, "seeds"_a, "threads"_a)
+      .def("locate", &Collection::locate, "query"_a, "ids"_a.none(), "guide"_a, "radius"_a, "threads"_a);
+}

@@ -80,17 +80,18 @@ class Settings:
         """Settings of any size: a joint map of one kernel of width `scale * sigma` a scale, on [0, pi]."""
         from .kernels import RBF
         from .maps import JointMap
+        from .maps.presets import orientation_map
 
         maps = JointMap([RBF(sigma * scale) for scale in scales], n_frequencies, np.pi).fit()
         frequencies, weights = maps.frequencies_, maps.weights_
-        orientations = np.arange(float(n_orientations))
+        orientation = orientation_map(n_orientations, orientation_sigma)
         return Settings(
             frequencies=_floats(frequencies),
             weights=tuple(_floats(row) for row in weights),
-            orientation_frequencies=_floats(orientations),
-            orientation_weights=_floats(circular_weights(orientation_sigma, n_orientations)),
+            orientation_frequencies=_floats(orientation.frequencies_),
+            orientation_weights=_floats(orientation.weights_),
             scales=tuple(scales),
-            code_scales=_code_scales(frequencies, orientations),
+            code_scales=_code_scales(frequencies, orientation.frequencies_),
         )
 
     def with_scales(self, scales: Sequence[float], sigma: float = SIGMA) -> Settings:
@@ -295,13 +296,6 @@ def mirror_signs(settings: Settings) -> Floats:
     sign_x, sign_o = (np.where(_is_sine(settings.shape[i]), -1.0, 1.0) for i in (0, 2))
     signs: Floats = np.einsum("i,j,k->ijk", sign_x, np.ones(settings.shape[1]), sign_o).astype(np.float32)
     return signs.ravel()
-
-
-def circular_weights(sigma: float, n_frequencies: int) -> NDArray[np.float64]:
-    """(n,) Fourier weights of an RBF wrapped round the circle, for the frequencies 0, 1, ..., n - 1."""
-    k = np.arange(n_frequencies)
-    weights = np.where(k == 0, 1.0, 2.0) * np.exp(-0.5 * np.square(k * sigma))
-    return weights / weights.sum()  # type: ignore[no-any-return]
 
 
 def _code_scales(

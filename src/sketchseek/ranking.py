@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from .alignment import Placement
 from .descriptor import Query, Settings, X, Y
 from .engine import Engine, Ids
-from .engine.reference import ReferenceEngine
+from .engine.native import NativeEngine
 
 METHODS = ("exhaustive", "projections", "dpf")
 RERANKINGS = ("exact", "binary", "local")
@@ -44,7 +44,7 @@ class Collection:
         vectors: NDArray[Any],
         norms: ArrayLike,
         settings: Settings,
-        engine: Callable[[NDArray[Any], ArrayLike, Settings], Engine] = ReferenceEngine,
+        engine: Callable[[NDArray[Any], ArrayLike, Settings], Engine] = NativeEngine,
     ) -> None:
         self.vectors, self.settings = vectors, settings
         self.engine = engine(vectors, norms, settings)

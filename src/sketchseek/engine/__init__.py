@@ -23,8 +23,8 @@ class Engine(Protocol):
     def __len__(self) -> int:
         """The number of pictures."""
 
-    def scores(self, query: Query, threads: int | None = None) -> Scores:
-        """(n,) the exact score of every picture: the best of all poses, mirrors and translations."""
+    def scores(self, query: Query, ids: Ids | None = None, threads: int | None = None) -> Scores:
+        """The exact score of every picture, or of some: the best of all poses, mirrors and translations."""
 
     def top(self, query: Query, k: int, threads: int | None = None) -> tuple[Ids, Scores]:
         """The k best of `scores`, in order, without computing all of them."""

@@ -26,13 +26,13 @@ class ReferenceEngine:
     def __len__(self) -> int:
         return len(self._vectors)
 
-    def scores(self, query: Query, threads: int | None = None) -> Scores:
+    def scores(self, query: Query, ids: Ids | None = None, threads: int | None = None) -> Scores:
         """See `Engine.scores`."""
-        return self.locate(query, threads=threads).score
+        return self.locate(query, ids, threads=threads).score
 
     def top(self, query: Query, k: int, threads: int | None = None) -> tuple[Ids, Scores]:
         """See `Engine.top`."""
-        scores = self.scores(query, threads)
+        scores = self.scores(query, threads=threads)
         ids = np.argsort(-scores, kind="stable")[:k]
         return ids, scores[ids]
 

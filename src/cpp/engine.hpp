@@ -1,0 +1,81 @@
+// What the builds of the kernels share with the module that chooses one of them.
+//
+// Everything here is plain data: the builds are compiled for different instruction sets, and an inline function
+// of the standard library compiled for the newest could otherwise be linked into the code for the oldest.
+#pragma once
+#include <cstdint>
+
+namespace sketchseek {
+
+constexpr int kMaxFrequencies = 10;  // of a spatial map
+constexpr int kMaxOrientations = 5;  // frequencies of an orientation map
+constexpr int kOverrun = 256;        // bytes that may be read past the end of a row
+constexpr int kBlock = 16;           // pictures that lie side by side in a projection
+
+enum Norm { kFull = 0, kX = 1, kY = 2 };
+enum class Guide { kExact, kBinary, kLocal };
+
+// Row-major vectors as they are stored, with the inverse norms and the projections laid out for scanning.
+struct Database {
+  const void* vectors;  // (n, D)
+  const void* tail;     // the rows from `tail_begin` on, with room behind them for reads past the end
+  bool bytes;           // int8 codes, float32 otherwise
+  int64_t n, tail_begin;
+  int nx, no;            // frequencies
+  int kernels;           // S
+  int64_t padded;        // n rounded up to whole blocks
+  const float* inverse;  // (3, S, padded): 1 / norm, 0 for a norm of 0
+  const void* projections[3];  // by kX, kY: (padded / kBlock, Dx * Do, kBlock), same type as vectors; may be null
+
+  int dx() const { return 2 * nx - 1; }
+  int dimensions_o() const { return 2 * no - 1; }
+  int dimensions() const { return dx() * dx() * dimensions_o(); }
+};
+
+// One size and rotation of the drawing. The query side has the codes' steps and 1 / norm folded in.
+struct Pose {
+  const float* full;            // (D,)
+  const float* projections[3];  // by kX, kY: (Dx * Do,)
+  const float* table;           // (reach, nx - 1, 2): cos(w d), sin(w d) for d = step, 2 step, ...
+  const float* profile;         // (nx - 1,) see `may_reach`
+  float slack;                  // 2 - sum of the profile
+  int kernel, reach;
+};
+
+struct Query {
+  const Pose* poses;
+  int count;
+  bool mirror;
+};
+
+// Which pictures: `ids` when given, otherwise begin ... end. Outputs are indexed from 0.
+struct Range {
+  int64_t begin, end;
+  const int64_t* ids;
+};
+
+// Where the maximum is: translations in steps of the pose.
+struct Found {
+  float score;
+  int16_t pose, mirrored, x, y;
+};
+
+struct Kernels {
+  const char* name;
+  bool (*supported)();
+  // Exact scores. A picture that cannot reach `threshold` may get any score below it.
+  void (*score)(const Database&, const Query&, Range, float threshold, float* out);
+  void (*locate)(const Database&, const Query&, Range, Guide, int radius, Found* out);
+  void (*project)(const Database&, const Query&, Range, int axis, float* out);
+  void (*plain)(const Database&, const Query&, Range, float* out);
+};
+
+extern const Kernels kernels_portable;
+#if defined(__x86_64__)
+extern const Kernels kernels_avx2;
+extern const Kernels kernels_avx512;
+#elif defined(__aarch64__)
+extern const Kernels kernels_neon;
+#endif
+
+}  // namespace sketchseek

@@ -1,0 +1,134 @@
+"""The C++ engine behind the protocol: folds a query for it, and chooses the build for this machine."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..alignment import Placement
+from ..descriptor import FULL, RADIANS, Query, Settings, X, Y, projection
+from ..errors import SketchseekError
+from . import Ids, Scores, _engine
+
+VARIABLE = "SKETCHSEEK_ENGINE"
+"""Environment variable that forces one build: portable, avx2, avx512 or neon."""
+
+_CODE_UNIT = 2.0**-24  # the kernels leave a code in the upper byte of an integer
+
+
+def build_name() -> str:
+    """The build that is used: the one `SKETCHSEEK_ENGINE` names, otherwise the best for this processor."""
+    available = _engine.supported_builds()
+    wanted = os.environ.get(VARIABLE) or available[0]
+    if wanted not in available:
+        raise SketchseekError(
+            f"{VARIABLE}={wanted} is not available on this machine: use one of {', '.join(available)}."
+        )
+    return wanted
+
+
+class NativeEngine:
+    """Vectors (n, D), int8 or float32, used where they lie, and their norms (n, S, 3)."""
+
+    def __init__(self, vectors: NDArray[Any], norms: ArrayLike, settings: Settings) -> None:
+        self._settings = settings
+        self._collection = _engine.Collection(
+            np.ascontiguousarray(vectors),
+            np.ascontiguousarray(norms, np.float32),
+            len(settings.frequencies),
+            len(settings.orientation_frequencies),
+            build_name(),
+        )
+        self._bytes = vectors.dtype == np.int8
+
+    def __len__(self) -> int:
+        return len(self._collection)
+
+    @property
+    def build(self) -> str:
+        """The name of the build."""
+        return self._collection.build
+
+    @property
+    def memory(self) -> int:
+        """Bytes that searches read, the vectors included."""
+        return self._collection.bytes
+
+    def scores(self, query: Query, ids: Ids | None = None, threads: int | None = None) -> Scores:
+        """See `Engine.scores`."""
+        return self._collection.scores(self._prepared(query), _ids(ids), _threads(threads))
+
+    def top(self, query: Query, k: int, threads: int | None = None) -> tuple[Ids, Scores]:
+        """See `Engine.top`."""
+        seeds = np.empty(0, np.int64)
+        return self._collection.top(self._prepared(query), k, seeds, _threads(threads))
+
+    def project(self, query: Query, axis: int, ids: Ids | None = None, threads: int | None = None) -> Scores:
+        """See `Engine.project`."""
+        return self._collection.project(self._prepared(query), axis, _ids(ids), _threads(threads))
+
+    def locate(
+        self,
+        query: Query,
+        ids: Ids | None = None,
+        guide: str | None = None,
+        neighborhood: int = 3,
+        threads: int | None = None,
+    ) -> Placement:
+        """See `Engine.locate`."""
+        score, pose, mirrored, x, y = self._collection.locate(
+            self._prepared(query), _ids(ids), guide or "exact", neighborhood // 2, _threads(threads)
+        )
+        steps = query.steps[pose]
+        dx, dy = (x * steps).astype(np.float32), (y * steps).astype(np.float32)
+        return Placement(score, pose, mirrored.astype(bool), dx, dy)
+
+    def plain_scores(self, query: Query, ids: Ids | None = None, threads: int | None = None) -> Scores:
+        """`scores`, by the paper's evaluation of each translation on its own: for comparison."""
+        return self._collection.plain_scores(self._prepared(query), _ids(ids), _threads(threads))
+
+    def _prepared(self, query: Query) -> _engine.PreparedQuery:
+        """The query side with the one-byte code's steps and its own norms folded in."""
+        settings = self._settings
+        inverse = np.divide(1.0, query.norms, out=np.zeros_like(query.norms), where=query.norms > 0)
+        steps = settings.component_scales if self._bytes else np.ones(settings.dimensions, np.float32)
+        full = query.vectors * steps * inverse[:, [FULL]]
+        sides = [projection(steps, axis, settings) for axis in (X, Y)]
+        projections = query.projections * np.stack(sides) * inverse[:, [X, Y], None]
+        return _engine.PreparedQuery(
+            np.ascontiguousarray(full * (_CODE_UNIT if self._bytes else 1.0), np.float32),
+            np.ascontiguousarray(projections, np.float32),
+            _profiles(query),
+            np.asarray(settings.frequencies, np.float64),
+            query.steps * RADIANS,
+            query.reach,
+            query.kernels,
+            query.mirror,
+        )
+
+
+def _profiles(query: Query) -> NDArray[np.float32]:
+    """(P, nx - 1) the share of a perfect match that each frequency of y brings, for the bound of `top`."""
+    weights = query.settings.component_weights[query.kernels].reshape(len(query), *query.settings.shape)
+    vectors = query.vectors.reshape(weights.shape)
+    energy = np.divide(np.square(vectors), weights, out=np.zeros_like(vectors), where=weights > 0).sum(
+        axis=(1, 3)
+    )
+    total = energy.sum(axis=1, keepdims=True)
+    share = (energy[:, 1::2] + energy[:, 2::2]) / np.where(total > 0, total, 1)
+    return np.ascontiguousarray(np.maximum(share, 1e-3), np.float32)
+
+
+def _ids(ids: Ids | None) -> Ids | None:
+    return None if ids is None else np.ascontiguousarray(ids, np.int64)
+
+
+def _threads(threads: int | None) -> int:
+    if threads is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if threads < 1:
+        raise ValueError(f"threads must be positive, got {threads}")
+    return threads
