@@ -20,7 +20,7 @@ from .store import Expansion, Location, Recipe, Store, no_index
 if TYPE_CHECKING:
     from .contours.drawing import Sketch
     from .indexing import Report
-    from .indexing.update import Progress
+    from .indexing.run import Progress
 
 Path = str | os.PathLike[str]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from .update import Progress
+from .run import Progress
 
 BAR = 24
 EVERY_S = 0.1  # in a terminal

@@ -1,0 +1,88 @@
+"""What several areas' tests need."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PIL import Image, ImageDraw
+
+Draw = Callable[..., Path]
+
+
+@pytest.fixture(scope="session")
+def draw_picture() -> Draw:
+    """A function that draws a small picture, different for each number, in a file that is not new."""
+
+    def draw(path: Path | str | bytes, number: int = 0, age_s: float = 3600.0) -> Path:
+        image = Image.new("RGB", (96, 72), (235, 235, 225))
+        pen = ImageDraw.Draw(image)
+        x, y = 8 + 7 * (number % 5), 6 + 5 * (number // 5 % 5)
+        shape = (pen.ellipse, pen.rectangle)[number % 2]
+        shape((x, y, x + 30 + number % 7, y + 24 + number % 11), fill=(40, 60 + number % 190, 90))
+        pen.line((2, 70, 90 - number % 60, 50), fill=(number % 256, 0, 0), width=3)
+        image.save(os.fsdecode(path), "PNG")
+        status = os.stat(path)
+        os.utime(path, (status.st_atime - age_s, status.st_mtime - age_s))
+        return Path(os.fsdecode(path))
+
+    return draw
+
+
+@pytest.fixture
+def pictures(tmp_path: Path, draw_picture: Draw) -> Path:
+    """A folder of six pictures, two of them in a folder of their own."""
+    folder = tmp_path / "pictures"
+    (folder / "inner").mkdir(parents=True)
+    for number in range(6):
+        draw_picture((folder / "inner" if number > 3 else folder) / f"{number}.png", number)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def shape_pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Solid shapes on plain ground, each in its own place, in every kind of file that a server must know."""
+    folder = tmp_path_factory.mktemp("shapes")
+    drawn = {
+        "star.jpg": (480, 360, STAR, 320, (120, 20)),
+        "star-small.png": (300, 400, STAR, 260, (20, 120)),
+        "house.webp": (400, 400, HOUSE, 260, (60, 100)),
+        "arrow.gif": (500, 300, ARROW, 330, (30, 20)),
+        "arrow-right.png": (500, 300, [(100 - x, y) for x, y in ARROW], 330, (140, 20)),
+        "bolt.tiff": (320, 320, BOLT, 220, (50, 40)),
+        "cross.bmp": (360, 360, CROSS, 240, (70, 60)),
+    }
+    for name, (width, height, shape, size, (x0, y0)) in drawn.items():
+        image = Image.new("RGB", (width, height), (236, 230, 218))
+        corners = [(x0 + x * size / 100, y0 + y * size / 100) for x, y in shape]
+        ImageDraw.Draw(image).polygon(corners, fill=(52, 74, 110))
+        image.save(folder / name)
+    points = " ".join(f"{x},{y}" for x, y in HOUSE)
+    (folder / "house.svg").write_text(
+        '<svg xmlns="http://www.w3.org/2000/svg" width="400" height="300" onload="alert(1)">'
+        '<script>alert(2)</script><rect width="400" height="300" fill="#eee"/>'
+        f'<polygon points="{points}" transform="translate(20 30) scale(2.2)" fill="#345"/></svg>'
+    )
+    return folder
+
+
+@pytest.fixture(scope="session")
+def shape_index(shape_pictures: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index of them."""
+    from sketchseek import Index
+
+    where = tmp_path_factory.mktemp("shape-index") / "index"
+    report = Index.create(where, detector="canny").add([shape_pictures])
+    assert not report.failed
+    return where
+
+
+# Outlines in a square of 100.
+STAR = [(50, 0), (61, 36), (98, 36), (68, 58), (79, 94), (50, 72), (21, 94), (32, 58), (2, 36), (39, 36)]
+HOUSE = [(50, 0), (100, 45), (85, 45), (85, 95), (15, 95), (15, 45), (0, 45)]
+ARROW = [(0, 50), (40, 10), (40, 35), (100, 35), (100, 65), (40, 65), (40, 90)]
+BOLT = [(55, 0), (15, 55), (45, 55), (35, 100), (85, 38), (55, 38), (75, 0)]
+CROSS = [(35, 0), (65, 0), (65, 35), (100, 35), (100, 65), (65, 65), (65, 100), (35, 100), (35, 65), (0, 65)]
+CROSS += [(0, 35), (35, 35)]

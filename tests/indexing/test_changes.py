@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sketchseek.indexing.changes import Known, compare, digest_of, moves
+from sketchseek.indexing.walk import Stat, Walk
+
+ROOT = b"/pictures"
+
+
+def known(path: bytes, size: int = 1, modified: int = 10, **more: object) -> Known:
+    fields = {"id": path.hex(), "digest": b"d", "failure": None, "expanded": False, **more}
+    return Known(path=path, size=size, modified=modified, **fields)  # type: ignore[arg-type]
+
+
+def test_each_kind_of_change() -> None:
+    rows = [
+        known(b"/pictures/same"),
+        known(b"/pictures/changed"),
+        known(b"/pictures/gone"),
+        known(b"/else/x"),
+    ]
+    files = {b"/pictures/same": Stat(1, 10), b"/pictures/changed": Stat(1, 11), b"/pictures/new": Stat(5, 5)}
+    changes = compare(rows, Walk(files=files), [ROOT], forget_missing=False, expand=False)
+    assert [row.path for row in changes.same] == [b"/pictures/same"]
+    assert [row.path for row in changes.altered] == [b"/pictures/changed"]
+    assert [row.path for row in changes.vanished] == [b"/pictures/gone"]
+    assert changes.fresh == [b"/pictures/new"]
+
+
+def test_a_time_that_goes_backwards_is_a_change() -> None:
+    changes = compare(
+        [known(b"/pictures/a", modified=10)], Walk(files={b"/pictures/a": Stat(1, 3)}), [ROOT],
+        forget_missing=False, expand=False,
+    )  # fmt: skip
+    assert len(changes.altered) == 1
+
+
+def test_nothing_is_forgotten_when_the_root_is_missing_or_empty() -> None:
+    for seen in (Walk(missing=[ROOT]), Walk(empty=[ROOT]), Walk(unseen={ROOT: "Permission denied"})):
+        rows = [known(b"/pictures/a"), known(b"/pictures/b/c")]
+        assert not compare(rows, seen, [ROOT], forget_missing=False, expand=False).vanished
+    assert len(compare(rows, Walk(missing=[ROOT]), [ROOT], forget_missing=True, expand=False).vanished) == 2
+
+
+def test_what_lies_below_an_unreadable_folder_is_kept_even_when_told_to_forget() -> None:
+    rows = [known(b"/pictures/locked/a"), known(b"/pictures/b")]
+    seen = Walk(unseen={b"/pictures/locked": "Permission denied"})
+    changes = compare(rows, seen, [ROOT], forget_missing=True, expand=False)
+    assert [row.path for row in changes.vanished] == [b"/pictures/b"]
+
+
+def test_a_picture_that_could_not_be_opened_is_tried_again_and_a_damaged_one_is_not() -> None:
+    rows = [
+        known(b"/pictures/locked", digest=b"", failure="Permission denied"),
+        known(b"/pictures/damaged", failure="cut short"),
+    ]
+    seen = Walk(files={row.path: Stat(1, 10) for row in rows})
+    changes = compare(rows, seen, [ROOT], forget_missing=False, expand=False)
+    assert [row.path for row in changes.altered] == [b"/pictures/locked"]
+    assert [row.path for row in changes.same] == [b"/pictures/damaged"]
+
+
+def test_further_rows_of_one_path_go_away() -> None:
+    rows = [known(b"/pictures/a", id="1"), known(b"/pictures/a", id="2")]
+    changes = compare(
+        rows, Walk(files={b"/pictures/a": Stat(1, 10)}), [ROOT], forget_missing=False, expand=False
+    )
+    assert [row.id for row in changes.same] == ["1"]
+    assert [row.id for row in changes.doubles] == ["2"]
+
+
+def test_expansion_is_wanted_only_where_it_is_missing() -> None:
+    rows = [known(b"/pictures/a", expanded=True), known(b"/pictures/b"), known(b"/pictures/c", failure="no")]
+    seen = Walk(files={row.path: Stat(1, 10) for row in rows})
+    changes = compare(rows, seen, [ROOT], forget_missing=False, expand=True)
+    assert [row.path for row in changes.bare] == [b"/pictures/b"]
+
+
+names = st.binary(min_size=1, max_size=2).map(lambda name: ROOT + b"/" + name.hex().encode())
+stats = st.builds(Stat, st.integers(0, 2), st.integers(0, 2))
+
+
+@given(st.dictionaries(names, stats), st.dictionaries(names, stats))
+def test_every_picture_meets_exactly_one_fate(before: dict[bytes, Stat], now: dict[bytes, Stat]) -> None:
+    rows = [known(path, stat.size, stat.modified) for path, stat in before.items()]
+    changes = compare(rows, Walk(files=now), [ROOT], forget_missing=False, expand=False)
+    old = [row.path for part in (changes.same, changes.altered, changes.vanished) for row in part]
+    assert sorted(old) == sorted(before)
+    assert sorted([*changes.fresh, *(row.path for row in (*changes.same, *changes.altered))]) == sorted(now)
+
+
+def test_a_move_is_the_same_bytes_at_a_new_path_with_the_old_path_gone(tmp_path: Path) -> None:
+    here = os.fsencode(tmp_path)
+    (tmp_path / "new.jpg").write_bytes(b"content")
+    (tmp_path / "other.jpg").write_bytes(b"CONTENT")
+    fresh = [here + b"/new.jpg", here + b"/other.jpg"]
+    seen = Walk(files={path: Stat(7, 1) for path in fresh})
+    row = known(here + b"/old.jpg", size=7, digest=digest_of(b"content"))
+    assert list(moves(fresh, seen, [row], [row])) == [(fresh[0], row)]
+
+
+def test_a_copy_is_not_a_move_nor_is_a_drive_that_is_not_mounted(tmp_path: Path) -> None:
+    (tmp_path / "new.jpg").write_bytes(b"content")
+    (tmp_path / "still.jpg").write_bytes(b"content")
+    fresh = [os.fsencode(tmp_path / "new.jpg")]
+    seen = Walk(files={fresh[0]: Stat(7, 1)})
+    digest = digest_of(b"content")
+    copied = known(os.fsencode(tmp_path / "still.jpg"), size=7, digest=digest)
+    unmounted = known(os.fsencode(tmp_path / "drive" / "x.jpg"), size=7, digest=digest)
+    assert not list(moves(fresh, seen, [copied, unmounted], []))

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from sketchseek.indexing.walk import Walk, absolute, is_under, walk
+
+
+def names(seen: Walk, root: Path) -> set[str]:
+    return {os.path.relpath(os.fsdecode(path), root) for path in seen.files}
+
+
+def touch(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"x")
+    return path
+
+
+def test_pictures_are_known_by_their_suffix(tmp_path: Path) -> None:
+    for name in (
+        "a.jpg",
+        "B.JPEG",
+        "c.Png",
+        "d.heic",
+        "e.svg",
+        "notes.txt",
+        "archive.zip",
+        "jpg",
+        "f.jpg.part",
+    ):
+        touch(tmp_path / name)
+    assert names(walk([absolute(tmp_path)]), tmp_path) == {"a.jpg", "B.JPEG", "c.Png", "d.heic", "e.svg"}
+
+
+def test_a_file_named_itself_is_taken_whatever_its_name(tmp_path: Path) -> None:
+    odd = touch(tmp_path / ".hidden.dat")
+    assert list(walk([absolute(odd)]).files) == [os.fsencode(odd)]
+
+
+def test_hidden_and_excluded_are_passed_over(tmp_path: Path) -> None:
+    for name in (".git/a.jpg", ".venv/b.jpg", ".sketchseek/c.jpg", ".d.jpg", "node_modules/e.jpg", "f.jpg"):
+        touch(tmp_path / name)
+    for name in ("drafts/g.jpg", "deep/drafts/h.jpg", "deep/thumb_i.jpg", "deep/j.jpg"):
+        touch(tmp_path / name)
+    seen = walk([absolute(tmp_path)], exclude=["drafts", "thumb_*", "deep/j.*"])
+    assert names(seen, tmp_path) == {"f.jpg"}
+
+
+def test_links_that_loop_end(tmp_path: Path) -> None:
+    touch(tmp_path / "a" / "1.jpg")
+    (tmp_path / "a" / "up").symlink_to(tmp_path, target_is_directory=True)
+    (tmp_path / "a" / "self").symlink_to(tmp_path / "a" / "self")
+    assert names(walk([absolute(tmp_path)]), tmp_path) == {"a/1.jpg"}
+
+
+def test_a_link_inside_the_root_is_met_where_it_really_is(tmp_path: Path) -> None:
+    touch(tmp_path / "z" / "1.jpg")
+    (tmp_path / "a").symlink_to(tmp_path / "z", target_is_directory=True)
+    (tmp_path / "b.jpg").symlink_to(tmp_path / "z" / "1.jpg")
+    assert names(walk([absolute(tmp_path)]), tmp_path) == {"z/1.jpg"}
+
+
+def test_links_out_of_the_root_are_followed_once(tmp_path: Path) -> None:
+    root, other = tmp_path / "root", tmp_path / "other"
+    touch(other / "1.jpg")
+    (other / "back").symlink_to(root)
+    (other / "again").symlink_to(other)
+    root.mkdir()
+    (root / "link").symlink_to(other)
+    (root / "picture.jpg").symlink_to(other / "1.jpg")
+    (root / "dangling.jpg").symlink_to(tmp_path / "nowhere.jpg")
+    assert names(walk([absolute(root)]), root) == {"link/1.jpg", "picture.jpg"}
+
+
+ODD = [
+    b"a space.jpg",
+    b"new\nline.jpg",
+    b"\xff\xfe not text.jpg",
+    "🖌️.jpg".encode(),
+    b"x" * 251 + b".jpg",
+    b"-rf.jpg",
+]
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_names(tmp_path: Path, name: bytes) -> None:
+    path = os.fsencode(tmp_path) + b"/" + name
+    with open(path, "wb") as file:
+        file.write(b"x")
+    assert list(walk([absolute(tmp_path)]).files) == [path]
+
+
+def test_overlapping_roots_count_once(tmp_path: Path) -> None:
+    touch(tmp_path / "a" / "1.jpg")
+    seen = walk([absolute(tmp_path), absolute(tmp_path / "a"), absolute(tmp_path / "a" / "1.jpg")])
+    assert names(seen, tmp_path) == {"a/1.jpg"}
+    assert not seen.empty
+
+
+def test_missing_and_empty_roots_are_told_apart(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    seen = walk([absolute(tmp_path / "empty"), absolute(tmp_path / "gone")])
+    assert seen.empty == [os.fsencode(tmp_path / "empty")]
+    assert seen.missing == [os.fsencode(tmp_path / "gone")]
+
+
+def test_a_folder_that_cannot_be_listed_is_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The refusal is simulated: whoever runs the tests as root may read every folder."""
+    touch(tmp_path / "open" / "1.jpg")
+    touch(tmp_path / "locked" / "2.jpg")
+    real = os.scandir
+
+    def refuse(path: bytes) -> object:
+        if path.endswith(b"/locked"):
+            raise PermissionError(13, "Permission denied", path)
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    seen = walk([absolute(tmp_path)])
+    assert names(seen, tmp_path) == {"open/1.jpg"}
+    assert seen.unseen == {os.fsencode(tmp_path / "locked"): "Permission denied"}
+
+
+def test_a_named_pipe_is_no_picture(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.jpg")
+    assert not walk([absolute(tmp_path)]).files
+
+
+def test_under_means_below_not_beside() -> None:
+    assert is_under(b"/a/b", [b"/a"])
+    assert is_under(b"/a", [b"/a"])
+    assert is_under(b"/a/b", [b"/"])
+    assert not is_under(b"/ab", [b"/a"])

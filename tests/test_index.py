@@ -1,0 +1,310 @@
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sketchseek import Index, Sketch
+from sketchseek.errors import SketchseekError
+from sketchseek.hit import place
+
+SQUARE = [[[0, 0], [100, 0], [100, 80], [0, 80], [0, 0]]]
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Index:
+    return Index.create(tmp_path / "index", detector="canny")
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory, draw_picture: Any) -> Index:
+    """An index of forty pictures that no test changes."""
+    folder = tmp_path_factory.mktemp("filled")
+    for number in range(40):
+        draw_picture(folder / f"{number}.png", number)
+    index = Index.create(folder / ".index", detector="canny")
+    index.add(folder, jobs=2)
+    return index
+
+
+@pytest.fixture(scope="module")
+def square() -> Sketch:
+    return Sketch.from_strokes(SQUARE)
+
+
+def ids_by_name(index: Index) -> dict[str, str]:
+    snapshot = index._view.snapshot
+    return {os.path.basename(snapshot.path(i)): snapshot.ids[i].decode() for i in range(len(index))}
+
+
+def test_a_folder_through_its_life(index: Index, pictures: Path, draw_picture: Any) -> None:
+    first = index.add(pictures, jobs=2)
+    assert (first.added, first.refreshed, first.unchanged, first.forgotten) == (6, 0, 0, 0)
+    assert len(index) == 6
+    ids = ids_by_name(index)
+
+    again = index.add(pictures)
+    assert (again.added, again.refreshed, again.unchanged, again.forgotten) == (0, 0, 6, 0)
+
+    draw_picture(pictures / "0.png", 77)  # changed
+    os.utime(pictures / "1.png")  # only its time
+    (pictures / "2.png").rename(pictures / "inner" / "moved.png")
+    (pictures / "3.png").unlink()
+    draw_picture(pictures / "new.png", 50)
+    (pictures / "broken.png").write_bytes(b"no picture")
+    report = index.add(pictures, jobs=1)
+    counts = (report.added, report.refreshed, report.unchanged, report.moved, report.forgotten)
+    assert counts == (1, 1, 3, 1, 1)
+    assert [(os.path.basename(name), "format" in reason) for name, reason in report.failed] == [
+        ("broken.png", True)
+    ]
+    now = ids_by_name(index)
+    assert now.keys() == {"0.png", "1.png", "moved.png", "4.png", "5.png", "new.png"}
+    assert now["moved.png"] == ids["2.png"], "a moved picture keeps its id"
+    assert now["0.png"] == ids["0.png"], "a refreshed picture keeps its id"
+    assert now["new.png"] not in ids.values()
+
+
+def test_a_failed_picture_is_read_again_only_when_it_changes(
+    index: Index, pictures: Path, draw_picture: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad = pictures / "bad.png"
+    bad.write_bytes(b"damaged")
+    os.utime(bad, (1e9, 1e9))
+    assert index.add(pictures).failed[0][1].startswith("The file is not a picture")
+    monkeypatch.setattr("sketchseek.indexing.run.Workers", None)  # nothing is to be read
+    report = index.add(pictures)
+    assert (report.unchanged, len(report.failed)) == (6, 1)
+    monkeypatch.undo()
+    draw_picture(bad, 20)
+    report = index.add(pictures)
+    assert (report.added, report.failed, len(index)) == (1, [], 7)
+
+
+def test_a_missing_or_emptied_root_forgets_nothing_unless_told(index: Index, pictures: Path) -> None:
+    index.add(pictures)
+    away = pictures.with_name("away")
+    pictures.rename(away)
+    report = index.add(pictures)
+    assert (len(index), report.kept) == (6, [(str(pictures), "It is not there.")])
+    pictures.mkdir()
+    report = index.add(pictures)
+    assert (len(index), report.kept) == (6, [(str(pictures), "There is no picture in it any more.")])
+    assert index.add(pictures, forget_missing=True).forgotten == 6
+    assert len(index) == 0
+
+
+def test_a_root_that_never_was_is_a_mistake(index: Index, tmp_path: Path) -> None:
+    with pytest.raises(SketchseekError, match="There is no file or folder"):
+        index.add(tmp_path / "nowhere")
+
+
+def test_other_folders_are_left_alone(index: Index, pictures: Path) -> None:
+    index.add([pictures])
+    (pictures / "0.png").unlink()
+    (pictures / "inner" / "5.png").unlink()
+    report = index.add(pictures / "inner")
+    assert (report.forgotten, report.unchanged, len(index)) == (1, 1, 5)
+
+
+def test_a_change_that_keeps_size_and_time_is_seen_when_the_file_is_young(
+    index: Index, tmp_path: Path, draw_picture: Any
+) -> None:
+    path = tmp_path / "p" / "a.bmp"
+    path.parent.mkdir()
+    draw_picture(tmp_path / "one.png", 1)
+    from PIL import Image
+
+    Image.new("RGB", (40, 40), "white").save(path)
+    stamp = path.stat().st_mtime_ns
+    index.add(path.parent)
+    Image.new("RGB", (40, 40), "black").save(path)
+    os.utime(path, ns=(stamp, stamp))
+    assert index.add(path.parent).refreshed == 1
+
+
+def test_odd_names_are_found_again(index: Index, tmp_path: Path, draw_picture: Any, square: Sketch) -> None:
+    folder = os.fsencode(tmp_path / "odd")
+    os.mkdir(folder)
+    names = [
+        b"a space.png",
+        b"new\nline.png",
+        b"\xff\xfe.png",
+        "🖌️é.png".encode(),
+        b"x" * 251 + b".png",
+        b"it's.png",
+    ]
+    for number, name in enumerate(names):
+        draw_picture(folder + b"/" + name, number)
+    assert index.add(os.fsdecode(folder)).added == len(names)
+    hits = index.search(square)
+    assert {os.fsencode(hit.picture) for hit in hits} == {folder + b"/" + name for name in names}
+    assert index.add(os.fsdecode(folder)).unchanged == len(names)
+    assert index.remove([os.fsdecode(folder + b"/" + names[2])]) == 1
+    assert len(index) == len(names) - 1
+
+
+def test_an_interrupt_keeps_what_is_finished(index: Index, pictures: Path) -> None:
+    def interrupt(done: int, total: int) -> None:
+        if done >= 2:
+            raise KeyboardInterrupt
+
+    report = index.add(pictures, jobs=1, progress=interrupt)
+    assert report.interrupted
+    assert 2 <= report.added < 6
+    assert len(index) == report.added
+    rest = index.add(pictures, jobs=1)
+    assert rest.added == 6 - report.added
+    assert len(index) == 6
+
+
+def test_removing(index: Index, pictures: Path) -> None:
+    index.add(pictures)
+    assert index.remove(pictures / "inner") == 2
+    assert index.remove([pictures / "0.png"]) == 1
+    assert index.remove(pictures / "0.png") == 0
+    assert len(index) == 3
+    assert index.add(pictures).added == 3
+
+
+def test_an_open_index_sees_new_rows_when_asked(index: Index, pictures: Path, square: Sketch) -> None:
+    other = Index.open(index.location)
+    index.add(pictures)
+    assert len(other) == 0
+    assert other.search(square) == []
+    assert other.refresh()
+    assert not other.refresh()
+    assert len(other) == 6
+    assert other.version == index.version
+
+
+def test_hits_are_ordered_and_placed(filled: Index, square: Sketch) -> None:
+    hits = filled.search(square, k=10)
+    assert [hit.rank for hit in hits] == list(range(1, 11))
+    scores = [hit.score for hit in hits]
+    assert scores == sorted(scores, reverse=True)
+    assert all(-1 <= hit.score <= 1 and 0 <= hit.confidence <= 1 for hit in hits)
+    best = hits[0]
+    outline = np.concatenate(best.outline())
+    x0, y0, x1, y1 = best.box
+    np.testing.assert_allclose([*outline.min(axis=0), *outline.max(axis=0)], [x0, y0, x1, y1], atol=0.1)
+    row = filled.row(best.id)
+    assert (row.picture, row.width, row.height) == (best.picture, 96, 72)
+    assert filled.picture_path(best.id) == best.picture
+
+
+def test_the_next_page_goes_on_where_the_last_ended(filled: Index, square: Sketch) -> None:
+    whole = filled.search(square, k=9)
+    parts = [*filled.search(square, k=4), *filled.search(square, k=5, offset=4)]
+    assert [hit.id for hit in parts] == [hit.id for hit in whole]
+    assert [hit.rank for hit in parts] == list(range(1, 10))
+    assert filled.search(square, k=5, offset=40) == []
+
+
+def test_search_finds_a_drawing_where_it_is(index: Index, tmp_path: Path) -> None:
+    from PIL import Image, ImageDraw
+
+    folder = tmp_path / "placed"
+    folder.mkdir()
+    image = Image.new("RGB", (800, 600), "white")
+    ImageDraw.Draw(image).polygon([(200, 440), (200, 152), (680, 440)], outline="black", fill="grey")
+    image.save(folder / "triangle.png")
+    image = Image.new("RGB", (800, 600), "white")
+    ImageDraw.Draw(image).ellipse((200, 150, 500, 450), fill="grey")
+    image.save(folder / "circle.png")
+    index.add(folder)
+    sketch = Sketch.from_strokes([[[0, 240], [0, 0], [400, 240], [0, 240]]])
+    hit = index.search(sketch)[0]
+    assert hit.picture.endswith("triangle.png")
+    assert not hit.mirrored
+    assert np.abs(np.array(hit.box) - (200, 152, 680, 440)).max() < 20
+    flipped = Sketch.from_strokes([[[400, 240], [400, 0], [0, 240], [400, 240]]])
+    assert index.search(flipped)[0].mirrored
+    assert index.search(flipped, mirror=False)[0].score < hit.score - 0.05
+
+
+def test_an_ill_asked_search_says_what_is_wrong(filled: Index, square: Sketch) -> None:
+    with pytest.raises(ValueError, match="k must be positive"):
+        filled.search(square, k=0)
+    with pytest.raises(ValueError, match="method must be one of"):
+        filled.search(square, method="magic")
+    with pytest.raises(SketchseekError, match="no descriptors for query expansion"):
+        filled.search(square, expand=3)
+    with pytest.raises(SketchseekError, match="no picture"):
+        filled.picture_path("../../etc/passwd")
+
+
+def test_every_method_answers(filled: Index, square: Sketch) -> None:
+    exact = filled.search(square, k=5)
+    for method in ("projections", "dpf"):
+        assert [h.id for h in filled.search(square, k=5, method=method)] == [h.id for h in exact]
+        for rerank in ("binary", "local"):
+            hits = filled.search(square, k=5, method=method, rerank=rerank, shortlist=20)
+            assert len(hits) == 5
+
+
+def test_threads_search_while_another_adds(filled: Index, square: Sketch, tmp_path: Path) -> None:
+    where = tmp_path / "copy"
+    shutil.copytree(filled.location, where)
+    index = Index.open(where)
+    expected = [hit.id for hit in index.search(square)]
+    answers: list[list[str]] = []
+
+    def search() -> None:
+        for _ in range(5):
+            answers.append([hit.id for hit in index.search(square)])
+            index.refresh()
+
+    threads = [threading.Thread(target=search) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    removed = Index.open(where)
+    removed.remove(filled.picture_path(expected[0]))
+    for thread in threads:
+        thread.join()
+    index.refresh()
+    after = [hit.id for hit in index.search(square)]
+    assert expected[0] not in after
+    assert all(answer in (expected, after) for answer in answers)
+    assert len(answers) == 20
+
+
+def test_hits_show_themselves_in_a_notebook(filled: Index, square: Sketch) -> None:
+    hit = filled.search(square, k=1)[0]
+    assert "data:image/webp;base64," in hit._repr_html_()
+    assert hit._repr_png_().startswith(b"\x89PNG")
+    assert hit.thumbnail().startswith(b"RIFF")
+    assert len(filled.thumbnails([hit.id, hit.id])) == 2
+
+
+def test_an_index_is_made_once(filled: Index) -> None:
+    with pytest.raises(SketchseekError, match="already is an index"):
+        Index.create(filled.location)
+    with pytest.raises(SketchseekError, match="no preset 'huge'"):
+        Index.create(filled.location + "x", preset="huge")
+
+
+def test_a_search_needs_no_table_when_there_is_a_snapshot(filled: Index, square: Sketch) -> None:
+    index = Index.open(filled.location)
+    index.search(square)
+    assert index._store is None
+
+
+def test_place_puts_the_middle_of_the_frame_on_the_middle_of_the_picture() -> None:
+    corner = np.array([[0.0, 0.0], [100.0, -50.0]], np.float32)
+    placed = place(corner, scale=0.5, mirrored=False, rotation=0.0, translation=(10, 0), size=(800, 600))
+    np.testing.assert_allclose(placed, [[420, 300], [520, 250]])
+    placed = place(corner, scale=0.5, mirrored=True, rotation=0.0, translation=(10, 0), size=(800, 600))
+    np.testing.assert_allclose(placed, [[420, 300], [320, 250]])
+
+
+def test_info(filled: Index) -> None:
+    info = filled.info()
+    assert info.keys() >= {"pictures", "bytes", "preset", "detector", "expansion", "version", "settings"}
+    assert (info["pictures"], info["preset"], info["detector"]) == (40, "compact", "canny")
+    assert info["bytes"] > 40 * 243
