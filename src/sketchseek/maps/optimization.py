@@ -48,7 +48,8 @@ class Targets:
 
     def errors(self, frequencies: Array, weights: Array) -> Array:
         """(K,) errors of sum_w alpha_w cos(w d) on the whole grid."""
-        difference = np.abs(self.values - weights @ np.cos(np.outer(frequencies, self.grid)))
+        signatures = np.einsum("kn,ng->kg", weights, np.cos(np.outer(frequencies, self.grid)))
+        difference = np.abs(self.values - signatures)
         return np.asarray(difference.max(axis=1) if self.error == "linf" else difference.mean(axis=1))
 
     def best_weights(self, frequencies: Array) -> tuple[Array, Array]:
@@ -143,7 +144,8 @@ class Targets:
         n_moves = n - 1 if moves is not None else 0
         n_heights = n if gamma and K > 1 else 0
         # The worst error finds its points by itself; a mean needs all of them from the beginning.
-        grid = np.arange(0, GRID, 40 if self.error == "linf" and refine else 10)
+        n_points = 201 if self.error == "l1" else 51 if refine else max(101, 2 * n)
+        grid = np.unique(np.linspace(0, GRID - 1, n_points).round().astype(int))
         chosen = [grid for _ in which]
         while True:
             # Variables: weights (K n), steps, largest weight of each frequency, then the errors: one for
@@ -184,7 +186,10 @@ class Targets:
             errors = x[first_error:]
             missed = False
             for j, i in enumerate(which if refine and self.error == "linf" else []):
-                signature = basis @ weights[j] + (moves[i] @ steps if moves is not None else 0.0)
+                # einsum, not @: a threaded product of this size costs more in waiting than in work.
+                signature = np.einsum("gn,n->g", basis, weights[j])
+                if moves is not None:
+                    signature += np.einsum("gn,n->g", moves[i], steps)
                 new = np.setdiff1d(_peaks(np.abs(signature - self.values[i]), errors[j]), chosen[j])
                 chosen[j] = np.union1d(chosen[j], new)
                 missed |= len(new) > 0

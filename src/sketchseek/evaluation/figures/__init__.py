@@ -1,0 +1,56 @@
+"""The paper's figures, redrawn from this implementation: `sketchseek figure NAME --out FILE`.
+
+Each module beside this one is a figure: `joint_approximation.py` is "joint-approximation". Its function
+`draw(out)` writes the picture, and the first line of its docstring says what is seen.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...errors import SketchseekError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def names() -> list[str]:
+    """Names of all figures."""
+    return sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(__path__))
+
+
+def draw(name: str, out: str | Path) -> None:
+    """Draw one figure into a file; its suffix says in which format."""
+    if name not in names():
+        raise SketchseekError(f"There is no figure {name!r}. The figures are: {', '.join(names())}.")
+    import_module(f"{__name__}.{name.replace('-', '_')}").draw(Path(out))
+
+
+def new_figure(**options: Any) -> Figure:
+    """A matplotlib figure that needs no screen, with the options of `matplotlib.figure.Figure`."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise SketchseekError(
+            "Figures need matplotlib. Install it with: pip install 'sketchseek[figures]'"
+        ) from None
+    return Figure(layout="constrained", **options)
+
+
+def save(figure: Figure, out: Path) -> None:
+    """Write a figure, the same bytes each time; a wrong suffix or folder gets a sentence."""
+    from matplotlib import rc_context
+
+    suffix = out.suffix.lower().removeprefix(".")
+    formats = ("png", "svg", "pdf")
+    if suffix not in formats:
+        raise SketchseekError(f"{out} must end in one of .{', .'.join(formats)}: that says the format.")
+    no_date = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[suffix]
+    try:
+        with rc_context({"svg.hashsalt": "sketchseek"}):
+            figure.savefig(out, dpi=160, metadata=no_date)
+    except OSError as error:
+        raise SketchseekError(f"Cannot write {out}: {error.strerror or error}.") from None
