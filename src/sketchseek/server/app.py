@@ -284,6 +284,7 @@ REASONS = {
     503: "Too much to do; try again after the seconds in Retry-After.",
 }
 ALWAYS = (401, 403, 421, 503)
+Identifier = Annotated[PictureId, Path(description="A hit's id.")]
 FORM = {
     "type": "object",
     "required": ["picture"],
@@ -322,7 +323,6 @@ def body_of(**content: Any) -> dict[str, Any]:
 
 def add_routes(app: FastAPI, service: Service) -> None:
     """The contract's endpoints."""
-    Identifier = Annotated[PictureId, Path(description="A hit's id.")]
     search_schema = SearchBody.model_json_schema()
 
     @app.post(

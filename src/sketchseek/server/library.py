@@ -24,7 +24,7 @@ REFRESH_SECONDS = 1.0
 """How long a change of the index may go unnoticed."""
 LARGE_SIDE = 2048
 """Longer side, in pixels, of a picture that browsers cannot show as it is."""
-CONTOUR_ZOOM = 2
+CONTOUR_ZOOM = 3
 CACHE_BYTES = 64 << 20
 
 BROWSER_TYPES = (
@@ -207,10 +207,11 @@ def contours_png(points: Points) -> bytes:
     alpha = np.zeros((max(height, 1), max(width, 1)), np.uint8)
     x, y = points.x * CONTOUR_ZOOM + width / 2, points.y * CONTOUR_ZOOM + height / 2
     # The normal is (sin, cos) of the angle, so the contour runs along (cos, -sin).
-    tx, ty = np.cos(points.angle) * CONTOUR_ZOOM, -np.sin(points.angle) * CONTOUR_ZOOM
+    reach = 0.7 * CONTOUR_ZOOM
+    tx, ty = np.cos(points.angle) * reach, -np.sin(points.angle) * reach
     ends = np.round(np.stack([x - tx, y - ty, x + tx, y + ty], axis=1) * 16 - 8).astype(int)
     for i in np.argsort(points.weight):  # the strong ones last: they stay on top
-        strength = int(80 + 175 * points.weight[i])
+        strength = int(40 + 215 * points.weight[i])
         x0, y0, x1, y1 = ends[i].tolist()
         cv2.line(alpha, (x0, y0), (x1, y1), (strength,), 2, cv2.LINE_AA, shift=4)
     colour = np.empty((*alpha.shape, 4), np.uint8)

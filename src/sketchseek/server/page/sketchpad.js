@@ -8,6 +8,15 @@ const PEN_MEMORY = 1500; // ms for which a hand may rest on the screen after the
 const PALM = 60; // px: no finger is this wide
 const MOST_STEPS = 200;
 
+/** Which way a line runs at point b between a and c, as a unit vector; [0, 0] at its ends and corners. */
+function direction(a, b, c) {
+  if (!a || !c) return [0, 0];
+  const [ux, uy, vx, vy] = [b[0] - a[0], b[1] - a[1], c[0] - b[0], c[1] - b[1]];
+  const straight = (ux * vx + uy * vy) / (Math.hypot(ux, uy) * Math.hypot(vx, vy) || 1);
+  const length = Math.hypot(c[0] - a[0], c[1] - a[1]);
+  return straight > 0.6 && length ? [(c[0] - a[0]) / length, (c[1] - a[1]) / length] : [0, 0];
+}
+
 /** Events: "change" after each finished action, "live" when a line begins or is abandoned. */
 export class Sketchpad extends EventTarget {
   tool = "pencil";
@@ -295,19 +304,20 @@ export class Sketchpad extends EventTarget {
     context.beginPath();
     context.moveTo(stroke[0][0], stroke[0][1]);
     if (stroke.length === 1) context.lineTo(stroke[0][0] + 0.01, stroke[0][1]);
+    const tangent = stroke.map((_, i) => direction(stroke[i - 1], stroke[i], stroke[i + 1]));
     for (let i = 1; i < stroke.length; i++) {
-      // A Catmull-Rom curve: smooth, and through every point.
-      const [a, b, c, d] = [stroke[Math.max(0, i - 2)], stroke[i - 1], stroke[i], stroke[i + 1] ?? stroke[i]];
+      // Curves through every point, smooth except where the hand turned sharply.
+      const [a, b] = [stroke[i - 1], stroke[i]];
       if (!even) {
         context.beginPath();
-        context.moveTo(b[0], b[1]);
-        context.lineWidth = width((b[2] + c[2]) / 2);
+        context.moveTo(a[0], a[1]);
+        context.lineWidth = width((a[2] + b[2]) / 2);
       }
-      const reach = 1 / 6;
+      const reach = Math.hypot(b[0] - a[0], b[1] - a[1]) / 3;
       context.bezierCurveTo(
-        b[0] + (c[0] - a[0]) * reach, b[1] + (c[1] - a[1]) * reach,
-        c[0] - (d[0] - b[0]) * reach, c[1] - (d[1] - b[1]) * reach,
-        c[0], c[1],
+        a[0] + tangent[i - 1][0] * reach, a[1] + tangent[i - 1][1] * reach,
+        b[0] - tangent[i][0] * reach, b[1] - tangent[i][1] * reach,
+        b[0], b[1],
       );
       if (!even) context.stroke();
     }

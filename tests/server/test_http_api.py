@@ -1,0 +1,220 @@
+"""The contract's endpoints, as a script would use them."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from PIL import Image, ImageDraw
+from starlette.testclient import TestClient
+
+from sketchseek import Index, Sketch
+from sketchseek.server.app import create_app
+
+Strokes = list[list[list[float]]]
+
+
+def search(client: TestClient, strokes: Strokes, **options: object) -> dict:
+    response = client.post("/api/search", json={"strokes": strokes, **options})
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+def ids(client: TestClient, star: Strokes) -> dict[str, str]:
+    """The id of each picture, by its file's name."""
+    return {Path(hit["picture"]).name: hit["id"] for hit in search(client, star, k=50)["hits"]}
+
+
+def test_search_finds_the_shape_where_it_is(client: TestClient, star: Strokes) -> None:
+    answer = search(client, star, k=3)
+    assert answer["pictures"] == 8
+    best = answer["hits"][0]
+    assert Path(best["picture"]).name in ("star.jpg", "star-small.png")
+    where = {"star.jpg": (126, 20, 434, 321), "star-small.png": (25, 120, 275, 364)}
+    truth = where[Path(best["picture"]).name]
+    assert all(abs(a - b) < 25 for a, b in zip(best["box"], truth, strict=True)), best["box"]
+
+
+def test_search_answers_as_the_library_does(client: TestClient, star: Strokes, shape_index: Path) -> None:
+    answer = search(client, star, k=8)
+    hits = Index.open(shape_index).search(Sketch.from_strokes(star), k=8)
+    assert [hit["id"] for hit in answer["hits"]] == [hit.id for hit in hits]
+    for body, hit in zip(answer["hits"], hits, strict=True):
+        assert body["box"] == pytest.approx(hit.box, abs=0.01)
+        assert (body["width"], body["height"]) == (hit.width, hit.height)
+        flat = [point for stroke in body["outline"] for point in stroke]
+        xs, ys = zip(*flat, strict=True)
+        assert [min(xs), min(ys), max(xs), max(ys)] == pytest.approx(body["box"], abs=0.2)
+
+
+def test_pages_of_hits_follow_each_other(client: TestClient, star: Strokes) -> None:
+    everything = search(client, star, k=8)["hits"]
+    pages = [search(client, star, k=3, offset=offset)["hits"] for offset in (0, 3, 6)]
+    assert [hit["rank"] for page in pages for hit in page] == list(range(1, 9))
+    assert [hit["id"] for page in pages for hit in page] == [hit["id"] for hit in everything]
+    assert search(client, star, k=3, offset=100)["hits"] == []
+
+
+def test_mirror_can_be_turned_off(client: TestClient) -> None:
+    pointing = [[[0.0, 50.0], [40, 10], [40, 35], [100, 35], [100, 65], [40, 65], [40, 90], [0, 50]]]
+    both = {Path(h["picture"]).name: h for h in search(client, pointing, k=8)["hits"]}
+    assert not both["arrow.gif"]["mirrored"]
+    assert both["arrow-right.png"]["mirrored"]
+    one = search(client, pointing, k=8, mirror=False)["hits"]
+    assert not any(hit["mirrored"] for hit in one)
+
+
+def test_a_picture_file_is_a_drawing_too(client: TestClient, star: Strokes) -> None:
+    image = Image.new("L", (300, 300), 255)
+    ImageDraw.Draw(image).line([(40 + 2 * x, 40 + 2 * y) for x, y in star[0]], fill=0, width=3)
+    file = io.BytesIO()
+    image.save(file, "PNG")
+    response = client.post("/api/search", files={"any": file.getvalue()}, data={"k": "2", "mirror": "false"})
+    assert response.status_code == 200, response.text
+    drawn = {hit["id"] for hit in response.json()["hits"]}
+    assert drawn == {hit["id"] for hit in search(client, star, k=2)["hits"]}
+
+
+def test_strokes_of_a_file(client: TestClient) -> None:
+    line = '<path d="M1 1H9V9" stroke="#000" fill="none"/>'
+    svg = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 10 10">{line}</svg>'
+    response = client.post("/api/sketch", files={"picture": ("a.svg", svg, "image/svg+xml")})
+    assert response.status_code == 200, response.text
+    (stroke,) = response.json()["strokes"]
+    xs, ys = zip(*stroke, strict=True)
+    assert max(xs) - min(xs) == pytest.approx(400, abs=1)
+    assert max(ys) - min(ys) == pytest.approx(400, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "media_type"),
+    [
+        ("star.jpg", "image/jpeg"),
+        ("star-small.png", "image/png"),
+        ("arrow.gif", "image/gif"),
+        ("house.webp", "image/webp"),
+        ("bolt.tiff", "image/webp"),  # what browsers cannot show is sent as what they can
+        ("cross.bmp", "image/webp"),
+        ("house.svg", "image/webp"),  # and what they would run, as pixels
+    ],
+)
+def test_pictures_have_their_right_type(
+    client: TestClient, star: Strokes, shape_pictures: Path, name: str, media_type: str
+) -> None:
+    response = client.get(f"/api/pictures/{ids(client, star)[name]}")
+    assert response.headers["content-type"] == media_type
+    assert "sandbox" in response.headers["content-security-policy"]
+    assert b"<script" not in response.content
+    shown = Image.open(io.BytesIO(response.content))
+    original = (400, 300) if name.endswith("svg") else Image.open(shape_pictures / name).size
+    assert shown.width / shown.height == pytest.approx(original[0] / original[1], rel=0.01)
+
+
+def test_thumbnails_are_small_webp(client: TestClient, star: Strokes) -> None:
+    for identifier in ids(client, star).values():
+        response = client.get(f"/api/pictures/{identifier}/thumbnail")
+        assert response.headers["content-type"] == "image/webp"
+        assert max(Image.open(io.BytesIO(response.content)).size) <= 400
+        assert len(response.content) < 20_000
+
+
+def test_contours_lie_along_the_shape(client: TestClient, star: Strokes) -> None:
+    response = client.get(f"/api/pictures/{ids(client, star)['house.webp']}/contours")
+    assert response.headers["content-type"] == "image/png"
+    seen = Image.open(io.BytesIO(response.content))
+    assert seen.mode == "RGBA"
+    assert seen.width == seen.height
+    opaque = seen.getchannel("A").point(lambda a: 255 * (a > 60)).getbbox()
+    assert opaque is not None
+    expected = [v * seen.width / 400 for v in (60, 100, 320, 347)]
+    assert list(opaque) == pytest.approx(expected, abs=0.02 * seen.width)
+
+
+@pytest.mark.parametrize("kind", ["", "/thumbnail", "/contours"])
+def test_a_browser_keeps_pictures(client: TestClient, star: Strokes, kind: str) -> None:
+    address = f"/api/pictures/{ids(client, star)['star.jpg']}{kind}"
+    first = client.get(address)
+    assert first.headers["cache-control"].startswith("private")
+    again = client.get(address, headers={"if-none-match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    assert client.get(address, headers={"if-none-match": '"other"'}).status_code == 200
+
+
+def test_index_health_and_metrics(client: TestClient, star: Strokes) -> None:
+    assert client.get("/api/health").json() == {"status": "ok"}
+    about = client.get("/api/index").json()
+    assert about["pictures"] == 8
+    assert about["expansion"] is None
+    search(client, star)
+    metrics = client.get("/metrics").text
+    assert "sketchseek_pictures 8" in metrics
+    assert 'sketchseek_requests_total{method="POST",route="/api/search",status="200"}' in metrics
+    assert 'sketchseek_search_stage_seconds_bucket{stage="search",le="+Inf"}' in metrics
+    for line in metrics.splitlines():
+        assert line.startswith("# TYPE ") or float(line.rpartition(" ")[2]) >= 0
+
+
+def test_where_the_time_went_is_said(client: TestClient, star: Strokes) -> None:
+    timing = client.post("/api/search", json={"strokes": star}).headers["server-timing"]
+    assert {part.partition(";")[0] for part in timing.split(", ")} == {"queue", "sketch", "search", "encode"}
+
+
+def test_index_changes_show_up(
+    tmp_path: Path, draw_picture: object, star: Strokes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sketchseek.server.library.REFRESH_SECONDS", 0.0)
+    where, folder = tmp_path / "index", tmp_path / "pictures"
+    folder.mkdir()
+    with TestClient(create_app(where), base_url="http://localhost") as client:
+        about = client.get("/api/index").json()
+        assert about["pictures"] == 0
+        assert f"--index {where}" in about["command"]
+        missing = client.post("/api/search", json={"strokes": star})
+        assert missing.status_code == 404
+        assert "sketchseek index" in missing.json()["detail"]
+
+        draw_picture(folder / "a.png", 1)
+        index = Index.create(where, detector="canny")
+        index.add([folder])
+        assert client.get("/api/index").json()["pictures"] == 1
+        draw_picture(folder / "b.png", 2)
+        index.add([folder])
+        assert search(client, star)["pictures"] == 2
+
+        (gone,) = [h["id"] for h in search(client, star)["hits"] if h["picture"].endswith("b.png")]
+        (folder / "b.png").unlink()
+        assert client.get(f"/api/pictures/{gone}").status_code == 404
+        assert client.get(f"/api/pictures/{gone}/thumbnail").status_code == 200
+        index.remove([folder / "b.png"])
+        assert search(client, star)["pictures"] == 1
+        assert client.get(f"/api/pictures/{gone}/thumbnail").status_code == 404
+
+
+def test_a_file_name_that_is_no_text(tmp_path: Path, draw_picture: object, star: Strokes) -> None:
+    folder = tmp_path / "pictures"
+    folder.mkdir()
+    draw_picture(bytes(folder) + b"/caf\xe9.png", 3)
+    Index.create(tmp_path / "index", detector="canny").add([folder])
+    with TestClient(create_app(tmp_path / "index"), base_url="http://localhost") as client:
+        (hit,) = search(client, star)["hits"]
+        assert hit["picture"].endswith("caf\ufffd.png")
+        assert client.get(f"/api/pictures/{hit['id']}").status_code == 200
+
+
+def test_every_error_is_one_sentence(client: TestClient) -> None:
+    for response in (
+        client.post("/api/search", json={"strokes": []}),
+        client.post("/api/search", json={"strokes": [[[1, 1]]]}),
+        client.post("/api/search", content=b"{", headers={"content-type": "application/json"}),
+        client.post("/api/search", content=b"", headers={"content-type": "text/plain"}),
+        client.get("/api/pictures/0000000000000000"),
+        client.get("/api/pictures/--"),
+        client.get("/nowhere"),
+        client.get("/api/search"),
+    ):
+        assert 400 <= response.status_code < 500
+        assert list(response.json()) == ["detail"]
+        assert isinstance(response.json()["detail"], str)
+        assert json.dumps(response.json()).count("Traceback") == 0
