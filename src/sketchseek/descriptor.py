@@ -301,8 +301,15 @@ def mirror_signs(settings: Settings) -> Floats:
 def _code_scales(
     frequencies: NDArray[np.float64], orientations: NDArray[np.float64]
 ) -> tuple[tuple[tuple[float, ...], ...], ...]:
-    steps = np.ones((len(frequencies), len(frequencies), len(orientations)))
-    return tuple(tuple(_floats(row) for row in plane) for plane in steps)
+    """Steps that fall with the frequencies like the square root of what natural contours have there.
+
+    Finer than that, one component of a rare picture takes the whole range; coarser, most codes are small.
+    """
+    x, y = np.meshgrid(np.square(frequencies), np.square(frequencies), indexing="ij")
+    plane = ((1 + x) * (1 + y) * (1 + x + y)) ** -0.15
+    steps = plane[:, :, None] * (1 + np.square(orientations)) ** -0.3
+    steps[0, 0, 0] = 1.5  # the sum of all weights: always the largest, and needed least exactly
+    return tuple(tuple(_floats(row) for row in rows) for rows in np.round(steps, 6))
 
 
 def _both(weights: Sequence[float]) -> NDArray[np.float64]:
