@@ -50,10 +50,10 @@ def find_ink(pixels: NDArray[np.uint8]) -> Soft:
     grey = _grey(pixels)
     if int(np.ptp(grey)) < 24:
         return np.zeros(grey.shape, dtype=np.float32)
-    if not _is_dark_on_light(grey):
-        grey = 255 - grey
     if not _is_even(grey):
         return _find_ink_on_paper(grey)
+    if not _is_dark_on_light(grey):
+        grey = 255 - grey
     level = _otsu(grey)
     paper, full = float(np.median(grey[grey > level])), float(np.quantile(grey[grey <= level], 0.25))
     return np.asarray(np.clip((paper - grey.astype(np.float32)) / (paper - full), 0, 1))
@@ -100,6 +100,9 @@ def _find_ink_on_paper(grey: NDArray[np.uint8]) -> Soft:
     height, width = grey.shape
     scale = min(1.0, 160 / max(height, width))
     small = cv2.resize(grey, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
+    around = small.astype(np.float32) - cv2.medianBlur(small, 21)
+    if np.quantile(around, 0.99) > -np.quantile(around, 0.01):  # chalk on a board
+        grey, small = 255 - grey, 255 - small
     paper = cv2.dilate(cv2.medianBlur(small, 3), cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (9, 9)))
     paper = cv2.GaussianBlur(paper, (0, 0), 4, borderType=cv2.BORDER_REPLICATE)
     paper = cv2.resize(paper, (width, height), interpolation=cv2.INTER_LINEAR)
