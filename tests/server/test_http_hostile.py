@@ -229,8 +229,8 @@ def test_slow_senders(server) -> None:
     headers = socket.create_connection(("127.0.0.1", server.port))
     body = socket.create_connection(("127.0.0.1", server.port))
     silent = socket.create_connection(("127.0.0.1", server.port))
-    lines = "POST /api/search HTTP/1.1", "Host: localhost", "Content-Type: application/json", "Content-Length: 9"
-    body.sendall("\r\n".join((*lines, "", "{")).encode())
+    lines = ["POST /api/search HTTP/1.1", "Host: localhost", "Content-Type: application/json"]
+    body.sendall("\r\n".join((*lines, "Content-Length: 9", "", "{")).encode())
     began = time.monotonic()
     refused = None
     for byte in b"GET /api/health HTTP/1.1\r\nHost: localhost\r\nX-Slow: " + b"a" * 100:
