@@ -20,6 +20,8 @@ from .svg import is_svg, svg_strokes
 
 BITMAP_SIDE = 1024
 """A drawing in pixels is thinned at this size at most."""
+SVG_SIDE = 640
+"""The size at which an SVG becomes pixels, where it has to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +43,15 @@ class Sketch:
         """A bitmap, an SVG or a JSON file of strokes (path or bytes), told apart by its content."""
         title = name or (os.fspath(source) if isinstance(source, str | Path) else "drawing")
         data = read_source(source)
-        said = source_name(source)
-        if is_svg(data):
-            return cls._of(svg_strokes(data, said), title)
+        strokes = None
         if is_strokes(data):
-            return cls._of(parse_strokes(data, said), title)
-        image, _, _ = decode(source, BITMAP_SIDE, enlarge=False)
-        return cls.from_bitmap(np.asarray(image), title)
+            strokes = parse_strokes(data, source_name(source))
+        elif is_svg(data):
+            strokes = svg_strokes(data, source_name(source))
+        if strokes is None:
+            image, _, _ = decode(data, SVG_SIDE if is_svg(data) else BITMAP_SIDE, enlarge=False)
+            strokes = bitmap_strokes(np.asarray(image))
+        return cls._of(strokes, title)
 
     @classmethod
     def from_strokes(cls, strokes: Sequence[ArrayLike], name: str = "drawing") -> Sketch:
@@ -58,7 +62,9 @@ class Sketch:
     def from_svg(cls, text: str | bytes, name: str = "drawing") -> Sketch:
         """The visible lines of an SVG document, and the outlines of its filled shapes."""
         data = text.encode() if isinstance(text, str) else text
-        return cls._of(svg_strokes(data, "The SVG"), name)
+        if not is_svg(data):
+            raise SketchseekError("The drawing is not SVG.")
+        return cls.load(data, name)
 
     @classmethod
     def from_bitmap(cls, pixels: NDArray[np.uint8], name: str = "drawing") -> Sketch:
@@ -71,6 +77,4 @@ class Sketch:
     def _of(cls, strokes: list[NDArray[np.float64]], name: str) -> Sketch:
         framed, width, height = to_frame(strokes)
         points = sample_strokes(framed, width, height)
-        if len(points) == 0:
-            raise SketchseekError("The drawing is blank.")
         return cls(points, framed, name)

@@ -13,7 +13,8 @@ from PIL import Image, UnidentifiedImageError
 from ..errors import SketchseekError
 from .points import FRAME
 from .source import Source, read_source, source_name
-from .svg import is_svg, render_svg
+from .svg import is_svg
+from .svg_render import render_svg
 
 MAX_PIXELS = 175_000_000
 """A header that claims more is refused. Just below the size at which Pillow itself refuses to open."""
@@ -145,8 +146,8 @@ def _eight_bit(image: Image.Image) -> Image.Image:
     """The same picture as L, RGB or RGBa (colours multiplied by alpha, so that they can be averaged)."""
     if image.mode.startswith("I;16"):
         return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
-    if image.mode in ("I", "F"):
-        values = np.nan_to_num(np.asarray(image, dtype=np.float32))
+    if image.mode in ("I", "F"):  # 32 bits: no telling what is white but the brightest pixel
+        values = np.nan_to_num(np.asarray(image, dtype=np.float32), posinf=0, neginf=0)
         low, high = float(values.min()), float(values.max())
         return Image.fromarray(((values - low) * (255 / max(high - low, 1e-12))).astype(np.uint8))
     if image.has_transparency_data:

@@ -1,4 +1,4 @@
-"""SVG, from strangers: parsed without entities, drawn as pixels, or followed as curves."""
+"""SVG, from strangers: parsed without entities, and followed as curves."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from ..errors import SketchseekError
 MAX_SVG_BYTES = 16 * 2**20
 MAX_ELEMENTS = 100_000
 MAX_DEPTH = 200
-MAX_SEGMENTS = 200_000
+MAX_VISITS = 20_000
+"""Elements of a drawing, each counted as often as it is used."""
+MAX_SEGMENTS = 50_000
+"""Pieces of curve in a drawing."""
 
 Float = NDArray[np.float64]
 SVG = "{http://www.w3.org/2000/svg}"
@@ -88,10 +91,11 @@ UNITS = {
     "em": 16.0,
 }
 NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+LENGTH = re.compile(rf"\s*({NUMBER.pattern})\s*([a-z%]*)\s*")
 
 
 def _length(text: str | None, whole: float, default: float = 0.0) -> float:
-    match = re.fullmatch(rf"\s*({NUMBER.pattern})\s*([a-z%]*)\s*", text or "")
+    match = LENGTH.fullmatch(text or "") if len(text or "") < 64 else None
     if not match:
         return default
     number, unit = float(match[1]), match[2]
@@ -99,7 +103,8 @@ def _length(text: str | None, whole: float, default: float = 0.0) -> float:
     return value if np.isfinite(value) else default
 
 
-def _view_box(element: ET.Element) -> tuple[float, float, float, float] | None:
+def view_box(element: ET.Element) -> tuple[float, float, float, float] | None:
+    """x, y, width and height of an element's view box, if it has a good one."""
     numbers = [float(number) for number in NUMBER.findall(element.get("viewBox", ""))]
     if len(numbers) == 4 and np.isfinite(numbers).all() and numbers[2] > 0 and numbers[3] > 0:
         return numbers[0], numbers[1], numbers[2], numbers[3]
@@ -108,7 +113,7 @@ def _view_box(element: ET.Element) -> tuple[float, float, float, float] | None:
 
 def intrinsic_size(root: ET.Element) -> tuple[float, float]:
     """Width and height in CSS pixels: from the attributes, else the view box, else where the curves are."""
-    box = _view_box(root)
+    box = view_box(root)
     width = 0.0 if "%" in root.get("width", "") else _length(root.get("width"), 0)
     height = 0.0 if "%" in root.get("height", "") else _length(root.get("height"), 0)
     if box:
@@ -125,53 +130,23 @@ def intrinsic_size(root: ET.Element) -> tuple[float, float]:
     return max(width, 1.0), max(height, 1.0)
 
 
-# --- as pixels -------------------------------------------------------------------------------------------
-
-
-def render_svg(data: bytes, name: str, longer_side: int, max_pixels: int) -> tuple[bytes, tuple[int, int]]:
-    """PNG bytes whose longer side is `longer_side`, and the size that the file asks for."""
-    import resvg_py
-
-    root = parse_svg(data, name)
-    width, height = intrinsic_size(root)
-    if not width * height <= max_pixels:
-        raise SketchseekError(f"{name} claims {width:.0f} x {height:.0f} pixels, which is too many.")
-    scale = longer_side / max(width, height)
-    if _view_box(root) is None:
-        root.set("viewBox", f"0 0 {width} {height}")
-    pixels = max(1, round(width * scale)), max(1, round(height * scale))
-    root.set("width", str(pixels[0]))
-    root.set("height", str(pixels[1]))
-    _drop_outside_references(root)
-    try:
-        png = resvg_py.svg_to_bytes(svg_string=ET.tostring(root, encoding="unicode"), skip_system_fonts=True)
-    except (KeyboardInterrupt, SystemExit):
-        raise
-    except BaseException as error:  # a Rust panic is no Exception
-        raise SketchseekError(f"{name} could not be drawn ({error}).") from error
-    return bytes(png), (max(1, round(width)), max(1, round(height)))
-
-
-def _drop_outside_references(root: ET.Element) -> None:
-    """Scripts, foreign content and everything that would open another file."""
-    for parent in list(root.iter()):
-        for child in list(parent):
-            outside = any(not child.get(key, "#").startswith("#") for key in HREFS)
-            if child.tag in (SVG + "script", SVG + "foreignObject") or outside:
-                parent.remove(child)
-
-
 # --- as curves -------------------------------------------------------------------------------------------
 
 
-def svg_strokes(data: bytes, name: str) -> list[Float]:
-    """Polylines (n, 2) along every visible stroke, and around every filled shape."""
-    curves = [cubics for cubics, _ in _curves(parse_svg(data, name))]
-    if not curves:
-        return []
+def svg_strokes(data: bytes, name: str) -> list[Float] | None:
+    """Polylines (n, 2) along every visible stroke, and around every filled shape.
+
+    None if only the pixels can tell: the document has no shapes but, say, text, or shapes of one colour
+    without a stroke, which may well be lines that a program has turned into shapes.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = list(_curves(parse_svg(data, name)))
+    if not any(style.stroked for _, style in found) and len({style.fill for _, style in found}) <= 1:
+        return None
+    curves = [cubics for cubics, _ in found]
     everything = np.concatenate(curves).reshape(-1, 2)
-    if not np.isfinite(everything).all():
-        raise SketchseekError(f"{name} has coordinates that are not numbers.")
+    if not (np.abs(everything) < 1e9).all():
+        raise SketchseekError(f"{name} has coordinates that are not ordinary numbers.")
     tolerance = max(float(np.ptp(everything, axis=0).max()), 1e-9) / 4000
     return [_flatten(cubics, tolerance) for cubics in curves]
 
@@ -209,7 +184,7 @@ class _Walker:
     def __init__(self, root: ET.Element) -> None:
         self.rules = _style_sheet(root)
         self.ids = {element.get("id"): element for element in root.iter() if element.get("id")}
-        box = _view_box(root)
+        box = view_box(root)
         self.view = (
             (box[2], box[3]) if box else (_length(root.get("width"), 0), _length(root.get("height"), 0))
         )
@@ -221,8 +196,8 @@ class _Walker:
         self, element: ET.Element, matrix: Float, style: _Style, depth: int = 0
     ) -> Iterator[tuple[Float, _Style]]:
         self.visits += 1
-        if depth > MAX_DEPTH or self.visits > MAX_ELEMENTS:
-            raise SketchseekError("The SVG refers to itself too often.")
+        if depth > MAX_DEPTH or self.visits > MAX_VISITS:
+            raise SketchseekError("The SVG has too many shapes for a drawing, or uses itself.")
         declared = _declarations(element, self.rules)
         if declared.get("display") == "none":
             return
@@ -262,10 +237,9 @@ def _curves(root: ET.Element) -> Iterator[tuple[Float, _Style]]:
     page = np.array([[x0, y0], [x0 + walker.view[0], y0 + walker.view[1]]])
     for cubics, style in walker.walk(root, np.eye(3), _Style()):
         corners = cubics.reshape(-1, 2)
-        covers = (corners.min(axis=0) <= page[0] + 1e-6).all() and (
-            corners.max(axis=0) >= page[1] - 1e-6
-        ).all()
-        if not (covers and not style.stroked and len(cubics) <= 5):  # a painted background
+        covers = (corners.min(axis=0) <= page[0]).all() and (corners.max(axis=0) >= page[1]).all()
+        box = len(cubics) <= 4 and bool((cubics[:, 3] == cubics[:, 0]).any(axis=1).all())
+        if style.stroked or not (covers and box):  # not a painted background
             yield cubics, style
 
 
@@ -273,8 +247,10 @@ def _style_sheet(root: ET.Element) -> dict[str, dict[str, str]]:
     """Declarations by simple selector: `path`, `.class`, `#id`."""
     rules: dict[str, dict[str, str]] = {}
     for sheet in root.iter(SVG + "style"):
-        text = re.sub(r"/\*.*?\*/", "", sheet.text or "", flags=re.DOTALL)
-        for selectors, body in re.findall(r"([^{}]+)\{([^{}]*)\}", text):
+        first, *commented = (sheet.text or "").split("/*")
+        text = first + "".join(part.partition("*/")[2] for part in commented)
+        for rule in text.split("}"):
+            selectors, _, body = rule.partition("{")
             for selector in selectors.split(","):
                 rules.setdefault(selector.strip(), {}).update(_parse_declarations(body))
     return rules
@@ -318,7 +294,8 @@ def _translation(x: float, y: float) -> Float:
 def _transform(text: str) -> Float:
     """The matrix of a transform attribute."""
     matrix = np.eye(3)
-    for kind, arguments in re.findall(r"(\w+)\s*\(([^)]*)\)", text):
+    for step_text in text.split(")"):
+        kind, _, arguments = (part.strip(" ,\t\r\n") for part in step_text.partition("("))
         a = [float(number) for number in NUMBER.findall(arguments)]
         if kind == "matrix" and len(a) == 6:
             step = np.array([[a[0], a[2], a[4]], [a[1], a[3], a[5]], [0, 0, 1]])
@@ -393,7 +370,7 @@ def _lines(corners: Float) -> Float:
 
 
 ARGUMENTS = {"m": 2, "l": 2, "h": 1, "v": 1, "c": 6, "s": 4, "q": 4, "t": 2, "a": 7, "z": 0}
-TOKEN = re.compile(rf"([MmZzLlHhVvCcSsQqTtAa])|({NUMBER.pattern})")
+LETTER, FLAG, SKIP = re.compile(r"[MmZzLlHhVvCcSsQqTtAa]"), re.compile(r"[01]"), re.compile(r"[\s,]*")
 
 
 def path_cubics(d: str) -> list[Float]:
@@ -402,6 +379,7 @@ def path_cubics(d: str) -> list[Float]:
     here = start = np.zeros(2)
     control: Float | None = None  # last control point, for S and T
     previous = ""
+    segments = 0
     for command, a in _commands(d):
         kind = command.lower()
         relative = command != command.upper()
@@ -452,17 +430,18 @@ def path_cubics(d: str) -> list[Float]:
             control = None
         previous = kind
         subpaths[-1].extend(pieces)
+        segments += len(pieces)
+        if segments > MAX_SEGMENTS:
+            raise SketchseekError("The SVG has too many curves for a drawing.")
     return [np.array(pieces) for pieces in subpaths if pieces]
 
 
 def _commands(d: str) -> Iterator[tuple[str, list[float]]]:
     """Commands with their numbers, repeated ones spelt out; flags of arcs may touch what follows them."""
     position, command = 0, ""
-    skip = re.compile(r"[\s,]*")
-    letter = re.compile(r"[MmZzLlHhVvCcSsQqTtAa]")
     while True:
-        position = skip.match(d, position).end()  # type: ignore[union-attr]
-        found = letter.match(d, position)
+        position = SKIP.match(d, position).end()  # type: ignore[union-attr]
+        found = LETTER.match(d, position)
         if found:
             command, position = found[0], found.end()
         elif position >= len(d) or not command or command in "Zz":
@@ -471,9 +450,9 @@ def _commands(d: str) -> Iterator[tuple[str, list[float]]]:
             command = "L" if command == "M" else "l"
         numbers: list[float] = []
         for index in range(ARGUMENTS[command.lower()]):
-            position = skip.match(d, position).end()  # type: ignore[union-attr]
+            position = SKIP.match(d, position).end()  # type: ignore[union-attr]
             flag = command in "Aa" and index in (3, 4)
-            number = re.compile(r"[01]").match(d, position) if flag else NUMBER.match(d, position)
+            number = FLAG.match(d, position) if flag else NUMBER.match(d, position)
             if not number:
                 return
             numbers.append(float(number[0]))
