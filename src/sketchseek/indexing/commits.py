@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ..durable import uninterrupted
 from ..errors import SketchseekError
 from ..store import Change, Store, schema_of
 from .changes import Known
@@ -105,8 +106,11 @@ class Commits:
 
     def flush(self) -> None:
         """Commit what there is, and count it once it is on disk."""
-        if not self._items:
-            return
+        if self._items:
+            with uninterrupted():
+                self._flush()
+
+    def _flush(self) -> None:
         settled = _Settled(Change())
 
         def prepare() -> Change:
@@ -142,10 +146,11 @@ class Commits:
             forgotten = sum(row.failure is None for row in still)
             return Change(forget=[row.id for row in still])
 
-        if self._store.commit(prepare):
-            self._follow((), rows)
-        if count:
-            self._report.forgotten += forgotten
+        with uninterrupted():
+            if self._store.commit(prepare):
+                self._follow((), rows)
+            if count:
+                self._report.forgotten += forgotten
 
     def _catch_up(self) -> None:
         """Inside a turn: read what others have committed since the last time."""
