@@ -42,14 +42,14 @@ class Sketch:
     def load(cls, source: Source, name: str | None = None) -> Sketch:
         """A bitmap, an SVG or a JSON file of strokes (path or bytes), told apart by its content."""
         title = name or (os.fspath(source) if isinstance(source, str | Path) else "drawing")
-        data = read_source(source)
+        data, said = read_source(source), source_name(source)
         strokes = None
         if is_strokes(data):
-            strokes = parse_strokes(data, source_name(source))
+            strokes = parse_strokes(data, said)
         elif is_svg(data):
-            strokes = svg_strokes(data, source_name(source))
+            strokes = svg_strokes(data, said)
         if strokes is None:
-            image, _, _ = decode(data, SVG_SIDE if is_svg(data) else BITMAP_SIDE, enlarge=False)
+            image, _, _ = decode(data, said, SVG_SIDE if is_svg(data) else BITMAP_SIDE, enlarge=False)
             strokes = bitmap_strokes(np.asarray(image))
         return cls._of(strokes, title)
 

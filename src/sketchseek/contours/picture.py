@@ -46,7 +46,7 @@ def load_picture(source: Source, longer_side: int = int(FRAME)) -> Picture:
 
     Raises SketchseekError, with the reason, for anything that is not a readable picture.
     """
-    image, (width, height), kind = decode(source, longer_side)
+    image, (width, height), kind = decode(read_source(source), source_name(source), longer_side)
     if image.mode == "RGBA":
         ground = Image.new("RGBA", image.size, "white")
         image = Image.alpha_composite(ground, image)
@@ -63,11 +63,9 @@ def thumbnail(picture: Picture, longer_side: int = 256) -> bytes:
 
 
 def decode(
-    source: Source, longer_side: int, *, enlarge: bool = True
+    data: bytes, name: str, longer_side: int, *, enlarge: bool = True
 ) -> tuple[Image.Image, tuple[int, int], str]:
     """Pixels (mode RGB, or RGBA where something is transparent), upright size of the original, format."""
-    name = source_name(source)
-    data = read_source(source)
     if is_svg(data):
         return _decode_svg(data, name, longer_side)
     try:
