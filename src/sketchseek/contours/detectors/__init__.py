@@ -44,14 +44,11 @@ def get_detector(name: str = "neural", model: Path | None = None) -> EdgeDetecto
 
         return Structured(model)
     if name == "neural":
-        if find_spec("onnxruntime") and Path(__file__).with_name("edges.onnx").exists():
+        if find_spec("onnxruntime"):
             from .neural import Neural
 
             return Neural()
-        _notice(
-            "onnxruntime or the network is not installed: "
-            "using the edge detector 'canny' instead of 'neural'."
-        )
+        _notice("onnxruntime is not installed: using the edge detector 'canny' instead of 'neural'.")
     from .canny import Canny
 
     return Canny()
