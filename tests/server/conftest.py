@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -34,6 +35,7 @@ class Server:
     """`sketchseek serve` in a process of its own."""
 
     def __init__(self, index: Path, *arguments: str) -> None:
+        self.log = tempfile.TemporaryFile("w+")  # a pipe that nobody empties would stop the server
         self.process = subprocess.Popen(
             [
                 sys.executable,
@@ -47,14 +49,14 @@ class Server:
                 *arguments,
             ],
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=self.log,
             text=True,
             env={**os.environ, "OMP_NUM_THREADS": "1"},
         )
         assert self.process.stdout is not None
         said = self.process.stdout.readline()
         found = re.search(r"http://\S+", said)
-        assert found, (said, self.process.stderr.read() if self.process.stderr else "")
+        assert found, said
         self.url = found[0]
 
     @property
@@ -69,8 +71,9 @@ class Server:
         """End it as a service manager would; what it wrote to its log."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-        _, log = self.process.communicate(timeout=40)
-        return log
+        self.process.wait(40)
+        self.log.seek(0)
+        return self.log.read()
 
 
 @pytest.fixture(scope="session")

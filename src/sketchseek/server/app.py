@@ -201,6 +201,11 @@ class Service:
             extra["expand"] = options.expand
         if options.picked:
             extra["picked"] = options.picked
+        if (options.expand or options.picked) and index.recipe.expansion is None:
+            raise SketchseekError(
+                "This index holds no descriptors for query expansion: add them with "
+                "`sketchseek index --expansion FOLDER`."
+            )
         hits = index.search(sketch, options.k, offset=options.offset, mirror=options.mirror, **extra)
         found = time.perf_counter()
         answer = {

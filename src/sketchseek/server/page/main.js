@@ -177,12 +177,16 @@ async function search(extra = {}) {
     performance.measure("pen up to results", "search");
     shown = wanted;
     complete = answer.hits.length < PAGE_OF_HITS;
+    find("#end").hidden = true;
     explain(answer);
   } catch (problem) {
     if (problem.name === "AbortError" || !current()) return;
     trouble(problem);
   } finally {
-    if (current()) document.body.classList.remove("waiting");
+    if (current()) {
+      document.body.classList.remove("waiting");
+      watchBottom();
+    }
   }
 }
 
@@ -225,24 +229,34 @@ find("#again").addEventListener("click", async () => {
   search();
 });
 
-new IntersectionObserver(async ([entry]) => {
-  if (!entry.isIntersecting || !shown || complete || document.body.classList.contains("waiting")) return;
+const bottom = new IntersectionObserver(([entry]) => entry.isIntersecting && showMore(), { rootMargin: "600px" });
+
+/** Look again whether the end of the page is near: an observer only tells of changes. */
+function watchBottom() {
+  bottom.disconnect();
+  bottom.observe(find("#sentinel"));
+}
+
+async function showMore() {
+  if (!shown || complete || document.body.matches(".waiting, .more")) return;
   const before = shown;
   const from = results.hits.length;
   document.body.classList.add("more");
   try {
-    const answer = await api.search({ ...before, offset: from }, asking?.signal);
+    const answer = await api.search({ ...before, offset: from }, asking.signal);
     if (shown !== before || from !== results.hits.length) return;
     results.append(answer.hits);
     complete = answer.hits.length < PAGE_OF_HITS;
   } catch (problem) {
-    complete = true;
-    if (problem.name !== "AbortError" && problem.status !== 422) say(problem.message);
+    complete = problem.status === 422; // as deep as the server goes
+    if (problem.name !== "AbortError" && !complete) say(problem.message);
+    if (!complete) return;
   } finally {
     document.body.classList.remove("more");
     find("#end").hidden = !complete;
   }
-}, { rootMargin: "600px" }).observe(find("#sentinel"));
+  watchBottom();
+}
 
 // --- more like these -----------------------------------------------------------------------------
 
