@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from zipfile import BadZipFile
 
 import numpy as np
 
+from .. import contours
 from ..contours.detectors import EdgeDetector, get_detector
 from ..contours.points import Points
 from ..errors import SketchseekError
@@ -57,8 +57,8 @@ def contours_of_pictures(
     """
     jobs = min(jobs or os.cpu_count() or 1, max(1, len(paths)))
     found: list[PictureContours | SketchseekError] = []
-    for contours in _mapped(paths, detector, model, jobs):
-        found.append(contours)
+    for one in _mapped(paths, detector, model, jobs):
+        found.append(one)
         if progress:
             progress(len(found), len(paths))
     return found
@@ -96,26 +96,28 @@ def _cached(path: Path) -> PictureContours | SketchseekError:
     except (OSError, ValueError, KeyError, BadZipFile):
         pass  # not there yet, or cut short
     try:
-        contours = _find(path)
+        found = _find(path)
     except SketchseekError as error:
         return error
-    _save(kept, contours)
-    return contours
+    _save(kept, found)
+    return found
 
 
 def _find(path: Path) -> PictureContours:
-    from ..contours import picture_contours
-
-    found = picture_contours(path, _detector)
+    found = contours.picture_contours(path, _detector)
     return PictureContours(found.points, found.picture.width, found.picture.height)
+
+
+FROM_PICTURE_TO_POINTS = ("__init__.py", "picture.py", "points.py", "suppression.py", "detectors")
 
 
 @cache
 def _code() -> str:
     """Fingerprint of the code that turns a picture into points: other code, other cache."""
-    package = files("sketchseek.contours")
-    sources = sorted((f.name, f.read_bytes()) for f in package.iterdir() if f.name.endswith(".py"))
-    return hashlib.sha256(repr(sources).encode()).hexdigest()[:16]
+    package = Path(contours.__file__).parent
+    named = [package / name for name in FROM_PICTURE_TO_POINTS]
+    sources = [f for place in named for f in (sorted(place.glob("*.py")) if place.is_dir() else [place])]
+    return hashlib.sha256(b"".join(f.read_bytes() for f in sources)).hexdigest()[:16]
 
 
 def _load(path: Path) -> PictureContours:
@@ -125,15 +127,15 @@ def _load(path: Path) -> PictureContours:
         return PictureContours(Points(x, y, angle, weight, float(width), float(height)), *map(int, f["size"]))
 
 
-def _save(path: Path, contours: PictureContours) -> None:
+def _save(path: Path, found: PictureContours) -> None:
     """Written beside its place and moved there, so that nobody reads half a file."""
-    p = contours.points
+    p = found.points
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(f".{os.getpid()}.npz")
     np.savez_compressed(
         partial,
         points=np.stack([p.x, p.y, p.angle, p.weight]),
         frame=np.array([p.width, p.height]),
-        size=np.array([contours.width, contours.height]),
+        size=np.array([found.width, found.height]),
     )
     partial.replace(path)
