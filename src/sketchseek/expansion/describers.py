@@ -1,6 +1,9 @@
 """A picture -> one vector that says what is in it. Networks behind one small protocol."""
 
 import hashlib
+from collections.abc import Sequence
+from functools import cache
+from importlib import resources
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -11,15 +14,18 @@ from numpy.typing import NDArray
 from sketchseek.errors import SketchseekError
 from sketchseek.expansion import efficientnet, vgg16
 from sketchseek.expansion.crow import crow
-from sketchseek.expansion.weights import read_tensors
+from sketchseek.expansion.drawing import RENDERINGS, render
+from sketchseek.expansion.weights import Tensors, read_tensors
 
 # What the networks saw in training: EfficientNet-Lite wants [-1, 1], most others ImageNet's statistics.
-_PLUS_MINUS_ONE = (np.full(3, 127.0, np.float32), np.full(3, 128.0, np.float32))
+PLUS_MINUS_ONE = (np.full(3, 127.0, np.float32), np.full(3, 128.0, np.float32))
 _IMAGENET = (
     np.array([123.675, 116.28, 103.53], np.float32),
     np.array([58.395, 57.12, 57.375], np.float32),
 )
 _STRIDE = 32
+PICTURE_SIDE = 320
+DRAWING_SIDE = 224
 
 
 class PictureDescriber(Protocol):
@@ -37,11 +43,18 @@ class PictureDescriber(Protocol):
     def dimension(self) -> int:
         """Length of a descriptor."""
 
+    @property
+    def mean(self) -> NDArray[np.float32] | None:
+        """The mean of pictures in general, (dimension,), if it is known."""
+
     def __call__(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """Describe one picture: (h, w, 3) RGB -> (dimension,), of length 1."""
+        """Describe one picture: (h, w, 3) RGB -> (dimension,)."""
+
+    def drawing(self, strokes: Sequence[NDArray[np.float32]]) -> NDArray[np.float32] | None:
+        """Describe a drawing, centred on the mean of drawings, of length 1; None where nobody learned how."""
 
 
-class OnnxDescriber:
+class Network:
     """A network in ONNX: its feature map pooled by CroW, or its vector taken as it is.
 
     Parameters
@@ -49,9 +62,6 @@ class OnnxDescriber:
     name : str
     model : bytes
         An ONNX model from (n, 3, h, w) to (n, c, y, x) or (n, c).
-    longer_side : int
-        Pictures are brought to this size, each side rounded to a multiple of 32; a model with a fixed size
-        gets that one.
     normalisation : tuple of two ndarrays of shape (3,)
         Mean and standard deviation of the colours, of 0..255, that the network was trained with.
     """
@@ -60,8 +70,6 @@ class OnnxDescriber:
         self,
         name: str,
         model: bytes,
-        *,
-        longer_side: int = 224,
         normalisation: tuple[NDArray[np.float32], NDArray[np.float32]] = _IMAGENET,
     ) -> None:
         import onnxruntime
@@ -72,7 +80,9 @@ class OnnxDescriber:
         try:
             self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         except Exception as error:
-            raise SketchseekError(f"The picture network {name} could not be loaded ({error}).") from error
+            raise SketchseekError(
+                f"The picture network {name} is not a model that onnxruntime can load ({_line(error)})."
+            ) from error
         inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
         if len(inputs) != 1 or len(inputs[0].shape) != 4 or len(outputs[0].shape) not in (2, 4):
             raise SketchseekError(
@@ -81,27 +91,75 @@ class OnnxDescriber:
             )
         self._input, self._output = inputs[0].name, outputs[0].name
         self._fixed: tuple[Any, ...] = tuple(inputs[0].shape[2:])
-        self._longer_side, self._normalisation = longer_side, normalisation
-        self.name = name
-        self.version = hashlib.sha256(model).hexdigest()[:16]
-        self.dimension = len(self(np.full((_STRIDE, _STRIDE, 3), 127, np.uint8)))
+        self._normalisation = normalisation
+        self.fingerprint = hashlib.sha256(model).hexdigest()
 
-    def _size(self, height: int, width: int) -> tuple[int, int]:
-        if all(isinstance(side, int) for side in self._fixed):
-            return self._fixed[0], self._fixed[1]
-        scale = self._longer_side / max(height, width) / _STRIDE
-        return max(round(height * scale), 1) * _STRIDE, max(round(width * scale), 1) * _STRIDE
-
-    def __call__(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """Describe one picture: (h, w, 3) RGB -> (dimension,), of length 1."""
-        height, width = self._size(*pixels.shape[:2])
+    def __call__(self, pixels: NDArray[np.uint8], longer_side: int) -> NDArray[np.float32]:
+        """Describe one picture (h, w, 3) at about the size asked for, by a vector of length 1."""
+        height, width = self._size(pixels.shape[0], pixels.shape[1], longer_side)
         resized = cv2.resize(pixels, (width, height), interpolation=cv2.INTER_AREA)
         mean, deviation = self._normalisation
         normalised = (resized.astype(np.float32) - mean) / deviation
         (features,) = self._session.run([self._output], {self._input: normalised.transpose(2, 0, 1)[None]})
-        if features.ndim == 4:
-            return crow(np.maximum(features[0], 0))
-        return np.asarray(features[0] / max(float(np.linalg.norm(features[0])), 1e-6), np.float32)
+        return crow(np.maximum(features[0], 0)) if features.ndim == 4 else unit(features[0])
+
+    def _size(self, height: int, width: int, longer_side: int) -> tuple[int, int]:
+        """The model's own size if it has one, else both sides rounded to multiples of its stride."""
+        if all(isinstance(side, int) for side in self._fixed):
+            return self._fixed[0], self._fixed[1]
+        scale = longer_side / max(height, width) / _STRIDE
+        return max(round(height * scale), 1) * _STRIDE, max(round(width * scale), 1) * _STRIDE
+
+
+class OnnxDescriber:
+    """Any network: its vectors as they are. It looks at pictures only."""
+
+    mean = None
+
+    def __init__(self, name: str, network: Network) -> None:
+        self.name, self.version = name, network.fingerprint[:16]
+        self._network = network
+        self.dimension = len(self(np.full((_STRIDE, _STRIDE, 3), 127, np.uint8)))
+
+    def __call__(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """Describe one picture: (h, w, 3) RGB -> (dimension,), of length 1."""
+        return self._network(pixels, PICTURE_SIDE)
+
+    def drawing(self, strokes: Sequence[NDArray[np.float32]]) -> None:
+        """Nobody learned what drawings look like to this network."""
+
+
+class EfficientNetDescriber:
+    """EfficientNet-Lite0, reduced to the components in which pictures differ most.
+
+    Drawings go through the same network with other batch normalisation, learned so that a drawing lands
+    where the picture that it shows does (training/drawings).
+    """
+
+    name = "efficientnet"
+
+    def __init__(self, tensors: Tensors) -> None:
+        self._tensors = tensors
+        self._learned = _learned()
+        self._pictures = Network(self.name, efficientnet.build(tensors), PLUS_MINUS_ONE)
+        self._drawings: Network | None = None
+        self._projection = self._learned["projection"].astype(np.float32)
+        self.mean: NDArray[np.float32] = self._learned["pictures"].astype(np.float32) @ self._projection
+        self.dimension = self._projection.shape[1]
+        learned = hashlib.sha256(self._learned["projection"].tobytes()).hexdigest()
+        self.version = self._pictures.fingerprint[:8] + learned[:8]
+
+    def __call__(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """Describe one picture: (h, w, 3) RGB -> (dimension,)."""
+        return self._pictures(pixels, PICTURE_SIDE) @ self._projection
+
+    def drawing(self, strokes: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+        """Describe a drawing, centred on the mean of drawings, of length 1."""
+        if self._drawings is None:
+            adapted = efficientnet.with_batch_norm(self._tensors, self._learned["batch_norm"])
+            self._drawings = Network(self.name, efficientnet.build(adapted), PLUS_MINUS_ONE)
+        seen = [self._drawings(render(strokes, r, DRAWING_SIDE), DRAWING_SIDE) for r in RENDERINGS]
+        return unit((unit(np.mean(seen, axis=0)) - self._learned["drawings"]) @ self._projection)
 
 
 def get_describer(name: str = "efficientnet", model: Path | None = None) -> PictureDescriber:
@@ -111,21 +169,33 @@ def get_describer(name: str = "efficientnet", model: Path | None = None) -> Pict
     ----------
     name : {"efficientnet", "vgg16", "onnx"}
     model : Path, optional
-        The weights file (``.pth``, ``.npz``) or, for any of the names, an ``.onnx`` model. EfficientNet
-        needs none.
+        The weights file (``.pth``, ``.npz``) or an ``.onnx`` model. EfficientNet has its own.
     """
-    if name not in ("efficientnet", "vgg16", "onnx"):
-        raise SketchseekError(f"There is no picture descriptor {name!r}; choose efficientnet, vgg16 or onnx.")
-    if model is None and name != "efficientnet":
-        raise SketchseekError(f"The picture descriptor {name} needs a file: give the path of its weights.")
-    normalisation = _PLUS_MINUS_ONE if name == "efficientnet" else _IMAGENET
-    if model is not None and (model.suffix == ".onnx" or name == "onnx"):
-        try:
-            return OnnxDescriber(name, model.read_bytes(), normalisation=normalisation)
-        except OSError as error:
-            raise SketchseekError(
-                f"The picture network {model} could not be read ({error.strerror})."
-            ) from error
-    tensors = read_tensors(model or efficientnet.shipped_weights())
-    build = vgg16.build if name == "vgg16" else efficientnet.build
-    return OnnxDescriber(name, build(tensors), normalisation=normalisation)
+    if name == "efficientnet":
+        return EfficientNetDescriber(read_tensors(model or efficientnet.shipped_weights()))
+    if name not in ("vgg16", "onnx"):
+        raise SketchseekError(f"There is no picture network {name!r}; choose efficientnet, vgg16 or onnx.")
+    if model is None:
+        raise SketchseekError(f"The picture network {name} needs a file: give the path of its weights.")
+    if model.suffix != ".onnx":
+        return OnnxDescriber(name, Network(name, vgg16.build(read_tensors(model))))
+    try:
+        return OnnxDescriber(name, Network(name, model.read_bytes()))
+    except OSError as error:
+        raise SketchseekError(f"The picture network {model} can't be read: {error.strerror}.") from error
+
+
+def unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The vector at length 1."""
+    return np.asarray(vector / max(float(np.linalg.norm(vector)), 1e-9), np.float32)
+
+
+@cache
+def _learned() -> Tensors:
+    """What training/drawings learned: see its README."""
+    with resources.as_file(resources.files("sketchseek.expansion") / "data" / "efficientnet.npz") as path:
+        return read_tensors(path)
+
+
+def _line(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__

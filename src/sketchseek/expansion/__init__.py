@@ -1,0 +1,17 @@
+"""What pictures depict: their descriptors, the network's opinion of a drawing, and query expansion."""
+
+from sketchseek.expansion.describers import PictureDescriber, get_describer
+from sketchseek.expansion.expand import BLEND, EXPAND, Shape, ShapeScores, rerank
+from sketchseek.expansion.pictures import Cache, Pictures
+
+__all__ = [
+    "BLEND",
+    "EXPAND",
+    "Cache",
+    "PictureDescriber",
+    "Pictures",
+    "Shape",
+    "ShapeScores",
+    "get_describer",
+    "rerank",
+]

@@ -1,0 +1,108 @@
+"""The picture descriptors of a collection, ready to be compared with a query's."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sketchseek.expansion.quantisation import LARGE, Ids, ProductCodes, ScalarCodes, Vector
+
+_BATCH = 65_536
+_PRIOR_WEIGHT = 64  # a collection's own mean counts for half when it has as many pictures
+
+
+@dataclass(frozen=True)
+class Cache:
+    """A folder for codes, and the version of the collection that they belong to."""
+
+    folder: Path
+    version: str
+
+
+class Pictures:
+    """Descriptors centred on the collection's mean and brought to length 1.
+
+    Parameters
+    ----------
+    stored : ndarray of shape (n, d)
+        As the index keeps them (float16); a row of NaN where a picture has none. Kept, not copied.
+    prior : ndarray of shape (d,)
+        The mean of pictures in general, for collections too small to have a mean of their own.
+    cache : Cache, optional
+        Where the codes of a large collection are kept. They are derived from `stored`, and made again when
+        they are not there.
+    """
+
+    def __init__(
+        self, stored: NDArray[np.floating[Any]], prior: Vector | None = None, cache: Cache | None = None
+    ) -> None:
+        self._stored = stored
+        n, d = stored.shape
+        some = np.sort(np.random.default_rng(0).permutation(n)[:_BATCH])
+        rows = np.asarray(stored[some], np.float32)
+        there = ~np.isnan(rows[:, 0])
+        count = there.sum() * n / max(len(some), 1)
+        own = rows[there].mean(axis=0) if there.any() else np.zeros(d, np.float32)
+        weight = count / (count + _PRIOR_WEIGHT) if prior is not None else 1.0
+        self.mean: Vector = np.asarray(
+            weight * own + (1 - weight) * (own if prior is None else prior), np.float32
+        )
+        self.spread: Ids = some[there]
+        """Some pictures from all over the collection, by number: enough for a mean and a deviation."""
+        self._scalar = ScalarCodes(self.vectors(np.arange(n))) if n < LARGE else None
+        self._product = _codes(self, cache) if n >= LARGE else None
+
+    def __len__(self) -> int:
+        return len(self._stored)
+
+    def has(self, ids: Ids) -> NDArray[np.bool_]:
+        """Which of the pictures have a descriptor."""
+        return np.asarray(~np.isnan(self._stored[ids, 0]))
+
+    def vectors(self, ids: Ids) -> NDArray[np.float32]:
+        """The descriptors of some: (m,) -> (m, d), of length 1; zeros where a picture has none."""
+        centred = np.nan_to_num(np.asarray(self._stored[ids], np.float32) - self.mean)
+        return np.asarray(
+            centred / np.maximum(np.linalg.norm(centred, axis=1, keepdims=True), 1e-9), np.float32
+        )
+
+    def products(self, query: Vector, ids: Ids) -> Vector:
+        """Cosines of some of the pictures with the query; 0 for a picture without a descriptor."""
+        if self._scalar is not None:
+            return self._scalar.products(query)[ids]
+        return np.asarray(self.vectors(ids) @ query, np.float32)
+
+    def best(self, query: Vector, k: int, threads: int = 1) -> Ids:
+        """Candidates for the k pictures most like the query; of a small collection, everything."""
+        if self._product is None:
+            return np.arange(len(self))
+        return self._product.best(query, k, threads)
+
+
+def _codes(pictures: Pictures, cache: Cache | None) -> ProductCodes:
+    """Those that were kept for this version; else made now, with codebooks that were kept while they fit."""
+    n = len(pictures)
+    codes = None
+    if cache is not None:
+        for path in cache.folder.glob("expansion-*-*.faiss"):
+            version, trained_on = path.stem.split("-")[1:]
+            found = ProductCodes.load(path, int(trained_on)) if trained_on.isdigit() else None
+            if found is not None and version == cache.version and len(found) == n:
+                return found
+            codes = found or codes
+    if codes is None or codes.outgrown(n):
+        codes = ProductCodes.train(pictures.vectors(pictures.spread), n)
+    codes.encode(pictures.vectors(np.arange(i, min(i + _BATCH, n))) for i in range(0, n, _BATCH))
+    if cache is not None:
+        with suppress(OSError):  # a folder that can't be written keeps none
+            kept = cache.folder / f"expansion-{cache.version}-{codes.trained_on}.faiss"
+            codes.save(kept)
+            for path in cache.folder.glob("expansion-*-*.faiss"):
+                if path != kept:
+                    path.unlink(missing_ok=True)
+    return codes
