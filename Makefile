@@ -13,7 +13,7 @@ endif
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/cpp/*)
 PYTEST_ARGS ?=
 
-.PHONY: demo test lint bench docs results clean
+.PHONY: demo test browser lint bench docs results clean
 .DELETE_ON_ERROR:
 
 $(BIN)/python:
@@ -30,8 +30,16 @@ $(VENV)/.dev: $(SOURCES) | $(BIN)/python
 demo: $(VENV)/.demo ## index the demo pictures and open the page (ARGS=--no-serve: one example search)
 	$(BIN)/sketchseek demo $(ARGS)
 
-test: $(VENV)/.dev ## the whole suite
+test: $(VENV)/.dev browser ## the whole suite
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+browser: # for the page's tests: any Chrome or Chromium; the distribution's is installed where that is allowed
+	@for name in chromium chromium-browser google-chrome google-chrome-stable chrome; do \
+	  command -v $$name >/dev/null && exit 0; \
+	done; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; \
+	else echo "There is no Chrome or Chromium here: the page's tests will be skipped."; fi
 
 lint: $(VENV)/.dev ## style and types
 	$(BIN)/ruff check .

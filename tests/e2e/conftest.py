@@ -18,12 +18,13 @@ ARGUMENTS = (
     "--disable-component-update --disable-sync"
 )
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+APPLICATION = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
 ARTEFACTS = Path(__file__).parents[2] / "artifacts" / "page"
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    found = next(filter(None, map(shutil.which, NAMES)), None)
+    found = next(filter(None, map(shutil.which, (*NAMES, APPLICATION))), None)
     if found is None:
         if os.environ.get("CI") == "true":
             pytest.fail("There is no Chrome or Chromium here, and with CI=true the page must be tested.")

@@ -35,7 +35,8 @@ class Server:
     """`sketchseek serve` in a process of its own."""
 
     def __init__(self, index: Path, *arguments: str) -> None:
-        self.log = tempfile.TemporaryFile("w+")  # a pipe that nobody empties would stop the server
+        # A file: a pipe that nobody empties would stop the server.
+        self.log = tempfile.TemporaryFile("w+")  # noqa: SIM115
         self.process = subprocess.Popen(
             [
                 sys.executable,

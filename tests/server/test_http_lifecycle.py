@@ -1,0 +1,84 @@
+"""`sketchseek serve` as a process: how it starts, what it says, how it ends."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+
+
+def test_term_finishes_what_is_under_way(start_server: Callable, shape_index: Path, star) -> None:
+    server = start_server(shape_index)
+    httpx.post(f"{server.url}api/search", json={"strokes": star})
+    body = json.dumps({"strokes": star}).encode()
+    lines = ["POST /api/search HTTP/1.1", "Host: localhost", "Content-Type: application/json"]
+    head = "\r\n".join([*lines, f"Content-Length: {len(body)}"])
+    begun = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(5)]
+    for connection in begun:  # requests that are half sent
+        connection.sendall(f"{head}\r\n\r\n".encode() + body[:20])
+    time.sleep(0.3)
+    server.process.send_signal(signal.SIGTERM)
+    time.sleep(0.5)
+    with pytest.raises(ConnectionRefusedError):  # nobody new is let in
+        socket.create_connection(("127.0.0.1", server.port), timeout=2)
+    for connection in begun:
+        connection.sendall(body[20:])
+        answer = connection.makefile("rb").read()
+        assert answer.startswith(b"HTTP/1.1 200")
+        assert json.loads(answer.partition(b"\r\n\r\n")[2])["hits"]
+        connection.close()
+    server.process.wait(20)
+    log = server.stop()
+    assert "Traceback" not in log
+    noted = [json.loads(line) for line in log.splitlines() if line.startswith("{")]
+    assert [line["path"] for line in noted] == ["/api/search"] * 6
+    assert {"time", "client", "method", "path", "status", "bytes", "ms"} == set(noted[0])
+
+
+def test_many_at_once(server, star) -> None:
+    def ask(number: int) -> int:
+        moved = [[[x + number, y] for x, y in stroke] for stroke in star]
+        query = {"strokes": moved, "page": f"page-{number % 10}"}
+        return httpx.post(f"{server.url}api/search", json=query, timeout=30).status_code
+
+    with ThreadPoolExecutor(20) as people:
+        statuses = set(people.map(ask, range(100)))
+    assert statuses <= {200, 409}
+    assert 200 in statuses
+
+
+def test_another_host_gets_a_token(start_server: Callable, shape_index: Path) -> None:
+    server = start_server(shape_index, "--host", "0.0.0.0")
+    assert "?token=" in server.url
+    local = f"http://127.0.0.1:{server.port}"
+    assert httpx.get(f"{local}/api/index").status_code == 401
+    with httpx.Client(base_url=local, follow_redirects=True) as browser:
+        assert browser.get("/", params={"token": server.url.partition("token=")[2]}).status_code == 200
+        assert browser.get("/api/index").json()["pictures"] == 8
+
+
+def test_a_taken_port_is_said_in_a_sentence(server, shape_index: Path) -> None:
+    command = [sys.executable, "-m", "sketchseek.cli", "serve", "--index", str(shape_index)]
+    done = subprocess.run(
+        [*command, "--port", str(server.port)], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 1
+    assert "--port" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_ctrl_c_ends_it_quietly(start_server: Callable, shape_index: Path) -> None:
+    server = start_server(shape_index)
+    time.sleep(1)
+    server.process.send_signal(signal.SIGINT)
+    server.process.wait(20)
+    assert "Traceback" not in server.stop()
