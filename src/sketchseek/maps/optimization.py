@@ -25,7 +25,7 @@ GRID = 2001
 """Points of [0, domain] at which the error is measured."""
 
 _TOLERANCE = 1e-9
-_MAX_POLISH = 80
+_SHORT_POLISH, _LONG_POLISH = 10, 80
 _POOL_STEP = 0.25  # of pi / domain, the harmonic frequencies' step
 _BASES = np.concatenate([np.arange(0.2, 1.0, 0.1), np.arange(1.0, 2.01, 0.05)])
 
@@ -52,10 +52,10 @@ class Targets:
         difference = np.abs(self.values - signatures)
         return np.asarray(difference.max(axis=1) if self.error == "linf" else difference.mean(axis=1))
 
-    def best_weights(self, frequencies: Array) -> tuple[Array, Array]:
+    def best_weights(self, frequencies: Array, refine: bool = True) -> tuple[Array, Array]:
         """The nonnegative weights (K, n) with the smallest errors (K,), one program for each kernel."""
         basis = np.cos(np.outer(self.grid, frequencies))
-        solved = [self._solve(basis, [i])[0][0] for i in range(len(self.values))]
+        solved = [self._solve(basis, [i], refine=refine)[0][0] for i in range(len(self.values))]
         weights = np.stack(solved)
         return weights, self.errors(frequencies, weights)
 
@@ -86,21 +86,21 @@ class Targets:
         return np.sort(frequencies[np.argsort(-heights, kind="stable")[:n_frequencies]])
 
     def from_multiples(self, n_frequencies: int, keep: int = 2) -> list[Array]:
-        """Multiples of one base; the `keep` best bases. The harmonic frequencies are among those tried."""
-        starts = [base * np.pi / self.domain * np.arange(n_frequencies) for base in _BASES]
-        totals = [self.best_weights(start)[1].sum() for start in starts]
+        """Multiples of one base; the `keep` best bases."""
+        starts = [base * math.pi / self.domain * np.arange(n_frequencies) for base in _BASES]
+        totals = [self.best_weights(start, refine=False)[1].sum() for start in starts]
         return [starts[i] for i in np.argsort(totals, kind="stable")[:keep]]
 
-    def polish(self, frequencies: Array) -> tuple[Array, Array, Array]:
-        """Move the frequencies to the nearest minimum of the sum of errors.
+    def polish(self, frequencies: Array, steps: int) -> tuple[Array, float]:
+        """Move the frequencies towards the nearest minimum of the sum of errors; these and that sum.
 
         Each step is one program: the signature is linear in the weights, and made linear in the
         frequencies around where they are, within a radius that grows when the program foretold the gain
         and shrinks when it did not. At a minimax optimum this converges quadratically.
         """
         weights, errors = self.best_weights(frequencies)
-        radius = 0.2 * np.pi / self.domain
-        for _ in range(_MAX_POLISH if len(frequencies) > 1 else 0):
+        radius = 0.2 * math.pi / self.domain
+        for _ in range(steps if len(frequencies) > 1 else 0):
             phase = np.outer(self.grid, frequencies)
             slope = -self.grid[:, None] * np.sin(phase)
             moves = [(slope * alpha)[:, 1:] for alpha in weights]
@@ -120,8 +120,7 @@ class Targets:
                 radius /= 3.0
             if radius * self.domain < _TOLERANCE:
                 break
-        order = np.argsort(frequencies, kind="stable")
-        return frequencies[order], weights[:, order], errors
+        return np.sort(frequencies), float(errors.sum())
 
     def _solve(
         self,
@@ -218,16 +217,21 @@ def fit(
 ) -> tuple[Array, Array]:
     """Frequencies (n,) shared by all kernels, 0 the first, and their best weights (K, n).
 
-    The paper's search over gamma gives one start, multiples of a base two more; each is polished and the
-    best kept. The result is rounded, so that the last digits of a solver do not show in it.
+    The paper's search over gamma gives one start, multiples of a base two more. Each is polished a little,
+    and the best of them to the end; the harmonic frequencies stay when nothing beats them. The result is
+    rounded, so that the last digits of a solver do not show in it.
     """
     targets = Targets(kernels, domain, error)
+    unit = math.pi / domain
     pooled = targets.from_pool(n_frequencies)
     starts = targets.from_multiples(n_frequencies) + ([] if pooled is None else [pooled])
-    solutions = [targets.polish(start) for start in starts]
-    best = min(solutions, key=lambda solution: round(float(solution[2].sum()), 7))[0]
-    unit = np.pi / domain
-    frequencies = np.round(best / unit, 6) * unit
+    tried = [targets.polish(start, _SHORT_POLISH) for start in starts]
+    tried.append(targets.polish(unit * np.arange(float(n_frequencies)), 0))
+    best = min(tried, key=lambda solution: round(solution[1], 7))[0]
+    frequencies = np.round(targets.polish(best, _LONG_POLISH)[0] / unit, 6)
+    for j in range(1, n_frequencies):  # where fewer would do, two may meet: exactly as many as asked for
+        frequencies[j] = max(frequencies[j], frequencies[j - 1] + 1e-3)
+    frequencies *= unit
     return frequencies, np.round(targets.best_weights(frequencies)[0], 9)
 
 
