@@ -18,6 +18,8 @@ Mask = NDArray[np.bool_]
 
 WORK_SIDE = 512
 """A smaller drawing is enlarged to this before thinning, which is no better than a pixel."""
+DOT = 0.04
+"""A full patch of ink no larger than this share of the page is a dot, not a shape."""
 STRONG, FAINT = 0.55, 0.3
 """Ink starts where it is strong, and goes on where it is faint (hysteresis)."""
 
@@ -32,6 +34,8 @@ def bitmap_strokes(pixels: NDArray[np.uint8]) -> list[Float]:
     top, left = max(rows[0] - 2, 0), max(columns[0] - 2, 0)
     box = np.s_[top : rows[-1] + 3, left : columns[-1] + 3]
     extent = max(int(np.ptp(rows)), int(np.ptp(columns))) + 1
+    if extent < DOT * max(mask.shape) and mask.sum() > 0.6 * extent**2:
+        raise SketchseekError("The drawing is a single dot: draw at least one line.")
     scale = max(1.0, WORK_SIDE / extent)
     if scale > 1:
         near = cv2.dilate(mask[box].astype(np.uint8), np.ones((3, 3), np.uint8)) > 0

@@ -15,7 +15,7 @@ from .bitmap import bitmap_strokes
 from .picture import decode
 from .points import Points
 from .source import Source, read_source, source_name
-from .strokes import clean_strokes, is_strokes, parse_strokes, sample_strokes, to_frame
+from .strokes import check_shape, clean_strokes, is_strokes, parse_strokes, sample_strokes, to_frame
 from .svg import is_svg, svg_strokes
 
 BITMAP_SIDE = 1024
@@ -77,4 +77,5 @@ class Sketch:
     def _of(cls, strokes: list[NDArray[np.float64]], name: str) -> Sketch:
         framed, width, height = to_frame(strokes)
         points = sample_strokes(framed, width, height)
+        check_shape(points)
         return cls(points, framed, name)

@@ -22,8 +22,9 @@ MAX_DECODED_PIXELS = 100_000_000
 """Most pixels held in memory at once; a JPEG may claim more, being decoded at a fraction of its size."""
 FORMATS = ("JPEG", "PNG", "WEBP", "AVIF", "HEIF", "TIFF", "BMP", "GIF")
 
-# The caps above take the place of Pillow's warning at half of its limit.
-warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
+# A picture is read or refused, in words. What Pillow says besides, about odd tags or its own lower cap,
+# would land between the lines of a progress report.
+warnings.filterwarnings("ignore", module=r"PIL\.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +108,21 @@ def _decode_raster(
         if kind != "JPEG":
             width, height = image.size  # a TIFF turns itself upright while loading
         small = _resize(_eight_bit(image), _fit(width, height, longer_side, enlarge))
-        orientation = image.getexif().get(0x0112, 1)
+        orientation = _orientation(image, data)
     if orientation in _TRANSPOSE:
         small = small.transpose(_TRANSPOSE[orientation])
     if orientation in (5, 6, 7, 8):
         width, height = height, width
     return small, (width, height), kind
+
+
+def _orientation(image: Image.Image, data: bytes) -> int:
+    """How EXIF says a loaded picture is still to be turned."""
+    turned_by_file = b"irot" in data[:65536] or b"imir" in data[:65536]
+    if image.format == "HEIF" and not turned_by_file:
+        # The reader takes EXIF for a copy of the file's own rotation, and drops it; here there is none.
+        return image.info.get("original_orientation") or 1
+    return int(image.getexif().get(0x0112, 1))
 
 
 _TRANSPOSE = {

@@ -14,6 +14,8 @@ BORDER = 4
 """Pixels along the frame where detectors answer the frame itself."""
 RIDGE_SIGMA = 1.0
 ORIENTATION_SIGMA = 2.0
+TIE = 1e-4
+"""Strengths closer than this, relatively, are equal."""
 
 
 def strength_to_points(strength: NDArray[np.floating]) -> Points:
@@ -38,9 +40,9 @@ def strength_to_points(strength: NDArray[np.floating]) -> Points:
     nx, ny = nx[rows, columns], ny[rows, columns]
     ridge = cv2.GaussianBlur(strength, (0, 0), RIDGE_SIGMA, borderType=cv2.BORDER_REPLICATE)
     here = ridge[rows, columns]
-    thin = (here >= _sample(ridge, columns + nx, rows + ny)) & (
-        here >= _sample(ridge, columns - nx, rows - ny)
-    )
+    one, other = _sample(ridge, columns + nx, rows + ny), _sample(ridge, columns - nx, rows - ny)
+    # Of two equal neighbours, as a line of two pixels has them, one stays.
+    thin = (here > one * np.float32(1 + TIE)) & (here > other * np.float32(1 - TIE))
     rows, columns, nx, ny = rows[thin], columns[thin], nx[thin], ny[thin]
     return Points(
         x=(columns + 0.5 - width / 2).astype(np.float32),
@@ -59,7 +61,10 @@ def ridge_normals(strength: NDArray[np.float32]) -> tuple[NDArray[np.float32], N
     yy = cv2.Sobel(smooth, cv2.CV_32F, 0, 2, borderType=cv2.BORDER_REPLICATE)
     xy = cv2.Sobel(smooth, cv2.CV_32F, 1, 1, borderType=cv2.BORDER_REPLICATE)
     turn = 0.5 * np.arctan2(-2 * xy, yy - xx)
-    return np.cos(turn), np.sin(turn)
+    nx, ny = np.cos(turn), np.sin(turn)
+    # Either sign is a normal. The same one all along a contour, straight or diagonal, settles ties alike.
+    sign = np.where(nx * np.float32(0.92) + ny * np.float32(0.39) < 0, np.float32(-1), np.float32(1))
+    return nx * sign, ny * sign
 
 
 def ridge_angles(strength: NDArray[np.floating]) -> NDArray[np.float32]:
