@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from ..hit import Hit
 
 LOG = logging.getLogger("sketchseek.server")
+CORES = os.cpu_count() or 1
 FRESH = "private, max-age=300"
 """Pictures may be shown again for five minutes without asking; after that the ETag decides."""
 
@@ -94,13 +95,14 @@ class Service:
         self.searches = Searches(limits.searches, limits.waiting, limits.search_seconds)
         self.decoder = Decoder(limits)
         self.uploads = 0
+        self.arriving: dict[str, asyncio.Future[None]] = {}  # thumbnails that are being read
         # Pictures have threads of their own: a queue of searches must not hold up thumbnails.
         self.threads = ThreadPoolExecutor(4, thread_name_prefix="pictures")
 
     @asynccontextmanager
     async def lifespan(self, _: FastAPI) -> AsyncIterator[None]:
         """Open the index before the first visitor, and leave nothing running after the last."""
-        await self.off_loop(self.library.index)
+        await self.off_loop(self.library.info)
         yield
         self.decoder.close()
         self.searches.close()
@@ -183,8 +185,27 @@ class Service:
         for stage, seconds in stages.items():
             self.metrics.stage(stage, seconds)
         timing = ", ".join(f"{stage};dur={seconds * 1e3:.1f}" for stage, seconds in stages.items())
-        self.threads.submit(self.library.warm, hits)
+        self.fetch_thumbnails(hits)
         return Response(content, media_type="application/json", headers={"server-timing": timing})
+
+    def fetch_thumbnails(self, hits: list[Hit]) -> None:
+        """Begin to read the thumbnails that the page is about to ask for, all at once."""
+        wanted = [i for i in self.library.missing_thumbnails(hits) if i not in self.arriving]
+        if not wanted:
+            return
+        loop = asyncio.get_running_loop()
+        reading = loop.run_in_executor(self.threads, self.library.load_thumbnails, wanted)
+        self.arriving |= dict.fromkeys(wanted, reading)
+        reading.add_done_callback(lambda _: [self.arriving.pop(i, None) for i in wanted])
+
+    async def thumbnail(self, request: Request, identifier: str) -> Response:
+        """A thumbnail: from memory where it is, or is about to be, there."""
+        if identifier in self.arriving:
+            await asyncio.wait({self.arriving[identifier]})
+        kept = self.library.kept_thumbnail(identifier)
+        if kept is not None:
+            return file_response(request, kept)
+        return await self.send(request, self.library.thumbnail, identifier)
 
     def answer(
         self, strokes: list[list[list[float]]], options: Options, asked: float
@@ -206,7 +227,11 @@ class Service:
                 "This index holds no descriptors for query expansion: add them with "
                 "`sketchseek index --expansion FOLDER`."
             )
-        hits = index.search(sketch, options.k, offset=options.offset, mirror=options.mirror, **extra)
+        # All cores for a search that is alone; its share for one among many.
+        threads = max(1, CORES // self.searches.running)
+        hits = index.search(
+            sketch, options.k, offset=options.offset, mirror=options.mirror, threads=threads, **extra
+        )
         found = time.perf_counter()
         answer = {
             "sketch": sketch.name,
@@ -230,17 +255,19 @@ class Service:
             file: File = await self.off_loop(find, identifier)
         except NoPictureError as reason:
             raise HTTPException(404, str(reason)) from None
-        # A picture opened in a tab of its own may do nothing but be looked at.
-        headers = {
-            "cache-control": FRESH,
-            "etag": file.etag,
-            "content-security-policy": "sandbox; default-src 'none'",
-        }
-        if file.etag in (tag.strip() for tag in request.headers.get("if-none-match", "").split(",")):
-            return Response(status_code=304, headers=headers)
-        if file.path is not None:
-            return FileResponse(file.path, media_type=file.media_type, headers=headers)
-        return Response(file.content, media_type=file.media_type, headers=headers)
+        return file_response(request, file)
+
+
+def file_response(request: Request, file: File) -> Response:
+    """The file, or the news that the browser still has it."""
+    # A picture opened in a tab of its own may do nothing but be looked at.
+    policy = "sandbox; default-src 'none'"
+    headers = {"cache-control": FRESH, "etag": file.etag, "content-security-policy": policy}
+    if file.etag in (tag.strip() for tag in request.headers.get("if-none-match", "").split(",")):
+        return Response(status_code=304, headers=headers)
+    if file.path is not None:
+        return FileResponse(file.path, media_type=file.media_type, headers=headers)
+    return Response(file.content, media_type=file.media_type, headers=headers)
 
 
 def hit_body(hit: Hit) -> dict[str, Any]:
@@ -377,7 +404,7 @@ def add_routes(app: FastAPI, service: Service) -> None:
         summary="A small WebP of a picture",
     )
     async def thumbnail(id: Identifier, request: Request) -> Response:
-        return await service.send(request, service.library.thumbnail, id)
+        return await service.thumbnail(request, id)
 
     @app.get(
         "/api/pictures/{id}/contours",

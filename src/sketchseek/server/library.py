@@ -16,7 +16,6 @@ from ..errors import SketchseekError
 
 if TYPE_CHECKING:
     from ..contours.detectors import EdgeDetector
-    from ..contours.drawing import Sketch
     from ..contours.points import Points
     from ..index import Hit, Index
 
@@ -103,20 +102,32 @@ class Library:
         known = index.info() if index is not None else {**nothing, "version": 0, "settings": {}}
         return {**known, "command": self.command}
 
-    def search(self, sketch: Sketch, k: int, offset: int, mirror: bool, **expansion: Any) -> list[Hit]:
-        """Hits, as `Index.search` gives them."""
-        return self.ready().search(sketch, k, offset=offset, mirror=mirror, **expansion)
+    def missing_thumbnails(self, hits: Sequence[Hit]) -> list[str]:
+        """Of which hits no thumbnail is kept in memory."""
+        index = self._index
+        if index is None:
+            return []
+        return [hit.id for hit in hits if self._thumbnail_etag(index, hit.id) not in self._cache]
 
-    def warm(self, hits: Sequence[Hit]) -> None:
-        """Read the thumbnails that the page is about to ask for, all at once."""
+    def load_thumbnails(self, identifiers: Sequence[str]) -> None:
+        """Read several at once, which takes hardly longer than one."""
         index = self.index()
         if index is None:
             return
-        tags = {hit.id: self._thumbnail_etag(index, hit.id) for hit in hits}
-        missing = [identifier for identifier, etag in tags.items() if etag not in self._cache]
-        if missing:
-            for identifier, content in zip(missing, index.thumbnails(missing), strict=True):
-                self._cache.put(tags[identifier], content)
+        try:
+            read = index.thumbnails(identifiers)
+        except SketchseekError:
+            return  # one has just left the index; who asks for it will hear so
+        for identifier, content in zip(identifiers, read, strict=True):
+            self._cache.put(self._thumbnail_etag(index, identifier), content)
+
+    def kept_thumbnail(self, identifier: str) -> File | None:
+        """The thumbnail, if it is in memory: no file is touched."""
+        if self._index is None:
+            return None
+        etag = self._thumbnail_etag(self._index, identifier)
+        content = self._cache.find(etag)
+        return None if content is None else File("image/webp", etag, content)
 
     def thumbnail(self, identifier: str) -> File:
         """A small WebP."""
@@ -178,14 +189,19 @@ class Cache:
     def __contains__(self, key: str) -> bool:
         return key in self._kept
 
-    def get(self, key: str, make: Callable[[], bytes]) -> bytes:
-        """What is kept under `key`, made now if nothing is."""
+    def find(self, key: str) -> bytes | None:
+        """What is kept under `key`."""
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
-                return self._kept[key]
-        content = make()
-        self.put(key, content)
+            return self._kept.get(key)
+
+    def get(self, key: str, make: Callable[[], bytes]) -> bytes:
+        """What is kept under `key`, made now if nothing is."""
+        content = self.find(key)
+        if content is None:
+            content = make()
+            self.put(key, content)
         return content
 
     def put(self, key: str, content: bytes) -> None:

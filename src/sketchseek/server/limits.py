@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
 
@@ -18,7 +19,7 @@ class Limits:
     results: int = 500  # how deep endless scrolling goes
     picked: int = 50
 
-    searches: int = 2  # running at once
+    searches: int = max(2, os.cpu_count() or 1)  # running at once
     waiting: int = 100  # searches in the queue
     uploads: int = 4  # files being read at once
     decoding_bytes: int = 2 << 30  # address space of the process that opens uploads

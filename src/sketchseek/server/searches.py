@@ -28,11 +28,16 @@ class Searches:
 
     def __init__(self, running: int, waiting: int, seconds: float) -> None:
         self._threads = ThreadPoolExecutor(running, thread_name_prefix="search")
-        self._free = running
+        self._slots = self._free = running
         self._longest = waiting
         self._seconds = seconds
         self._line: deque[asyncio.Future[None]] = deque()
         self._newest: dict[str, asyncio.Future[None]] = {}
+
+    @property
+    def running(self) -> int:
+        """Searches on a thread, or about to be."""
+        return self._slots - self._free
 
     @property
     def waiting(self) -> int:
