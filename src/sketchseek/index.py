@@ -18,13 +18,20 @@ from .snapshot import Snapshot
 from .store import Expansion, Location, Recipe, Store, no_index
 
 if TYPE_CHECKING:
+    import pathlib
+
+    import numpy as np
+    from numpy.typing import NDArray
+
     from .contours.drawing import Sketch
+    from .expansion import PictureDescriber, Pictures
+    from .expansion.search import Expanded
     from .indexing import Report
     from .indexing.run import Progress
 
 Path = str | os.PathLike[str]
 
-DEFAULT_DESCRIBER = "efficientnet-lite0"
+DEFAULT_DESCRIBER = "efficientnet"
 
 __all__ = ["Hit", "Index", "Row"]
 
@@ -47,6 +54,19 @@ class _View:
         self.settings = Settings.from_json(snapshot.recipe.settings)
         self.collection = Collection(snapshot.codes, snapshot.norms, self.settings)
         self._numbers: dict[bytes, int] | None = None
+        self._pictures: Pictures | None = None
+
+    def pictures(self, folder: pathlib.Path) -> Pictures:
+        """The pictures' descriptors, ready to be compared; made when first asked for."""
+        stored, recipe = self.snapshot.expansion, self.snapshot.recipe.expansion
+        if self._pictures is None:
+            from .expansion import Cache, Pictures, usual_mean
+
+            assert stored is not None
+            assert recipe is not None
+            cache = Cache(folder, str(self.snapshot.version))
+            self._pictures = Pictures(stored, usual_mean(recipe.name), cache)
+        return self._pictures
 
     def number(self, identifier: str) -> int:
         """Where in the snapshot a picture is."""
@@ -73,6 +93,7 @@ class Index:
         self._location = location
         self._store = store
         self._lock = threading.RLock()
+        self._describer: PictureDescriber | None = None
         self._view = _View(self._newest_snapshot())
 
     @classmethod
@@ -205,6 +226,7 @@ class Index:
         *,
         expand: int | None = None,
         blend: float | None = None,
+        picked: Sequence[str] = (),
         mirror: bool = True,
         method: str = "exhaustive",
         shortlist: int | None = None,
@@ -215,8 +237,10 @@ class Index:
     ) -> list[Hit]:
         """The k pictures that show the drawing best, after the first `offset`.
 
-        expand : how many first hits to ask again with, by what they depict; 0 for none.
+        expand : how many first hits to ask again with, by what they depict; 0 for none. By default, what
+            was measured to be best if the index holds descriptors, else none.
         blend : weight of the drawing's own picture descriptor beside its shape; 0 is shape alone.
+        picked : ids of pictures that are right: ask again with these instead of the first hits.
         mirror : also look for the mirrored drawing.
         method, shortlist, rerank, neighborhood : see `sketchseek.ranking`.
         threads : None for one a core.
@@ -228,28 +252,53 @@ class Index:
         view = self._view
         if len(view.snapshot) == 0:
             return []
-        if (expand or blend) and view.snapshot.expansion is None:
-            raise SketchseekError(
-                "This index holds no descriptors for query expansion: add them with "
-                "`sketchseek index --expansion FOLDER`, or search without --expand and --blend."
-            )
         query = Query.of(sketch.points, view.settings, mirror=mirror)
-        ranking = rank(
-            view.collection,
-            query,
-            method=method,
-            k=min(offset + k, len(view.snapshot)),
-            shortlist=shortlist,
-            rerank=rerank,
-            neighborhood=neighborhood,
-            threads=threads,
-        )
-        shown = _part(refine(view.collection, query, ranking), slice(offset, offset + k))
-        return self._hits(view, sketch, shown, offset)
+        ways: dict[str, Any] = {
+            "method": method,
+            "shortlist": shortlist,
+            "rerank": rerank,
+            "neighborhood": neighborhood,
+        }
+        count = min(offset + k, len(view.snapshot))
+        expanded = self._expanded(view, expand, blend, picked)
+        if expanded is None:
+            ranking = rank(view.collection, query, k=count, threads=threads, **ways)
+            sure: NDArray[np.floating[Any]] = confidence(ranking.score)
+        else:
+            ranking, sure = expanded.search(view.collection, query, sketch, count, threads, **ways)
+        shown = _part(ranking, slice(offset, offset + k))
+        return self._hits(view, sketch, refine(view.collection, query, shown), sure[offset:], offset)
 
-    def _hits(self, view: _View, sketch: Sketch, ranking: Ranking, offset: int) -> list[Hit]:
+    def _expanded(
+        self, view: _View, expand: int | None, blend: float | None, picked: Sequence[str]
+    ) -> Expanded | None:
+        """How to search beyond the shape; None for shape alone."""
+        if expand == 0 and blend == 0 and not picked:
+            return None
+        recipe = view.snapshot.recipe.expansion
+        if recipe is None or view.snapshot.expansion is None:
+            if expand or blend or picked:
+                from .expansion import need_extra
+
+                need_extra()
+                raise SketchseekError(
+                    "This index holds no descriptors for query expansion: add them with "
+                    "`sketchseek index --expansion FOLDER`, or search without --expand and --blend."
+                )
+            return None
+        from .expansion.search import Expanded
+
+        with self._lock:
+            if self._describer is None and blend != 0:
+                self._describer = _describer(recipe, required=bool(blend))
+            describer = self._describer
+            pictures = view.pictures(self._location.folder)
+        return Expanded(describer, pictures, expand, blend, [view.number(name) for name in picked])
+
+    def _hits(
+        self, view: _View, sketch: Sketch, ranking: Ranking, sure: NDArray[np.floating[Any]], offset: int
+    ) -> list[Hit]:
         snapshot = view.snapshot
-        sure = confidence(ranking.score)
         hits = []
         for i, number in enumerate(ranking.ids.tolist()):
             pose = (float(ranking.scale[i]), bool(ranking.mirrored[i]), float(ranking.rotation[i]))
@@ -353,6 +402,25 @@ def _expansion(name: str) -> Expansion:
 
     describer = get_describer(name)
     return Expansion(describer.name, describer.version, describer.dimension)
+
+
+def _describer(recipe: Expansion, *, required: bool) -> PictureDescriber | None:
+    """The network that gave an index its descriptors; None when it is not installed and not required."""
+    from .expansion import get_describer
+
+    try:
+        describer = get_describer(recipe.name)
+    except SketchseekError:
+        if required:
+            raise
+        return None
+    if describer.version != recipe.version:
+        raise SketchseekError(
+            f"This index holds descriptors of {recipe.name} {recipe.version}, "
+            f"and {describer.version} is installed: index the pictures again into another --index folder, "
+            "or search with --expand 0 --blend 0."
+        )
+    return describer
 
 
 def _part(ranking: Ranking, part: slice) -> Ranking:

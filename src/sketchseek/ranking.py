@@ -11,7 +11,7 @@ the projections' translations, the last two in an N x N neighbourhood.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -127,17 +127,26 @@ def largest(scores: NDArray[np.float32], k: int) -> Ids:
     return np.argsort(-scores, kind="stable")[:k]
 
 
+def place(collection: Collection, query: Query, ids: Ids, threads: int | None = None) -> Ranking:
+    """Where the drawing is in given pictures, in their order: whoever ranked them."""
+    return _placed(ids, collection.engine.locate(query, ids, threads=threads), query)
+
+
 def _ranking(ids: Ids, found: Placement, query: Query, k: int | None) -> Ranking:
     order = largest(found.score, len(found) if k is None else k)
-    pose = found.pose[order]
+    placed = _placed(ids, found, query)
+    return Ranking(**{field.name: getattr(placed, field.name)[order] for field in fields(Ranking)})
+
+
+def _placed(ids: Ids, found: Placement, query: Query) -> Ranking:
     return Ranking(
-        ids=np.asarray(ids)[order],
-        score=found.score[order],
-        scale=query.scales[pose].astype(np.float32),
-        rotation=query.rotations[pose].astype(np.float32),
-        mirrored=found.mirrored[order],
-        dx=found.dx[order],
-        dy=found.dy[order],
+        ids=np.asarray(ids),
+        score=found.score,
+        scale=query.scales[found.pose].astype(np.float32),
+        rotation=query.rotations[found.pose].astype(np.float32),
+        mirrored=found.mirrored,
+        dx=found.dx,
+        dy=found.dy,
     )
 
 

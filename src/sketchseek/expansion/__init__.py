@@ -1,7 +1,8 @@
 """What pictures depict: their descriptors, the network's opinion of a drawing, and query expansion."""
 
-from sketchseek.expansion.describers import PictureDescriber, get_describer
+from sketchseek.expansion.describers import PictureDescriber, get_describer, usual_mean
 from sketchseek.expansion.expand import BLEND, EXPAND, Shape, ShapeScores, rerank
+from sketchseek.expansion.graph import need_extra
 from sketchseek.expansion.pictures import Cache, Pictures
 
 __all__ = [
@@ -13,5 +14,7 @@ __all__ = [
     "Shape",
     "ShapeScores",
     "get_describer",
+    "need_extra",
     "rerank",
+    "usual_mean",
 ]

