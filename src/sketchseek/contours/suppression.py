@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 from .points import Points, normal_angle
 
+Map = NDArray[np.float32]
+
 THRESHOLD = 0.2
 """Weaker edges are dropped (section 6)."""
 BORDER = 4
@@ -33,33 +35,44 @@ def strength_to_points(strength: NDArray[np.floating]) -> Points:
     if strength.ndim != 2 or 0 in strength.shape:
         raise ValueError(f"strength must be a map (h, w), not {strength.shape}")
     height, width = strength.shape
-    nx, ny = ridge_normals(strength)
-    rows, columns = np.nonzero(strength >= THRESHOLD)
-    inside = (rows >= BORDER) & (rows < height - BORDER) & (columns >= BORDER) & (columns < width - BORDER)
-    rows, columns = rows[inside], columns[inside]
-    nx, ny = nx[rows, columns], ny[rows, columns]
+    strong = strength >= THRESHOLD
+    strong[:BORDER] = strong[-BORDER:] = strong[:, :BORDER] = strong[:, -BORDER:] = False
+    at = np.flatnonzero(strong)
+    nx, ny = _normals(*(curvature.ravel()[at] for curvature in _curvatures(strength)))
     ridge = cv2.GaussianBlur(strength, (0, 0), RIDGE_SIGMA, borderType=cv2.BORDER_REPLICATE)
-    here = ridge[rows, columns]
-    one, other = _sample(ridge, columns + nx, rows + ny), _sample(ridge, columns - nx, rows - ny)
+    here = ridge.ravel()[at]
+    one, other = _beside(ridge, at, nx, ny), _beside(ridge, at, -nx, -ny)
     # Of two equal neighbours, as a line of two pixels has them, one stays.
     thin = (here > one * np.float32(1 + TIE)) & (here > other * np.float32(1 - TIE))
-    rows, columns, nx, ny = rows[thin], columns[thin], nx[thin], ny[thin]
+    at, nx, ny = at[thin], nx[thin], ny[thin]
+    rows, columns = np.divmod(at, width)
     return Points(
         x=(columns + 0.5 - width / 2).astype(np.float32),
         y=(rows + 0.5 - height / 2).astype(np.float32),
         angle=normal_angle(nx, ny),
-        weight=np.minimum(strength[rows, columns], 1),
+        weight=np.minimum(strength.ravel()[at], 1),
         width=float(width),
         height=float(height),
     )
 
 
-def ridge_normals(strength: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Unit vectors (h, w) across the ridges: along the most negative curvature of the smoothed map."""
+def ridge_angles(strength: NDArray[np.floating]) -> Map:
+    """Angle (h, w) of the contour through each pixel, in the convention of Points."""
+    return normal_angle(*_normals(*_curvatures(np.ascontiguousarray(strength, dtype=np.float32))))
+
+
+def _curvatures(strength: Map) -> tuple[Map, Map, Map]:
+    """Second derivatives (h, w) of the smoothed map: along x, mixed, along y."""
     smooth = cv2.GaussianBlur(strength, (0, 0), ORIENTATION_SIGMA, borderType=cv2.BORDER_REPLICATE)
-    xx = cv2.Sobel(smooth, cv2.CV_32F, 2, 0, borderType=cv2.BORDER_REPLICATE)
-    yy = cv2.Sobel(smooth, cv2.CV_32F, 0, 2, borderType=cv2.BORDER_REPLICATE)
-    xy = cv2.Sobel(smooth, cv2.CV_32F, 1, 1, borderType=cv2.BORDER_REPLICATE)
+    xx, xy, yy = (
+        cv2.Sobel(smooth, cv2.CV_32F, *order, borderType=cv2.BORDER_REPLICATE)
+        for order in ((2, 0), (1, 1), (0, 2))
+    )
+    return xx, xy, yy
+
+
+def _normals(xx: Map, xy: Map, yy: Map) -> tuple[Map, Map]:
+    """Unit vectors across the ridge: along the most negative curvature."""
     turn = 0.5 * np.arctan2(-2 * xy, yy - xx)
     nx, ny = np.cos(turn), np.sin(turn)
     # Either sign is a normal. The same one all along a contour, straight or diagonal, settles ties alike.
@@ -67,20 +80,12 @@ def ridge_normals(strength: NDArray[np.float32]) -> tuple[NDArray[np.float32], N
     return nx * sign, ny * sign
 
 
-def ridge_angles(strength: NDArray[np.floating]) -> NDArray[np.float32]:
-    """Angle (h, w) of the contour through each pixel, in the convention of Points."""
-    return normal_angle(*ridge_normals(np.ascontiguousarray(strength, dtype=np.float32)))
-
-
-def _sample(
-    image: NDArray[np.float32], x: NDArray[np.float32], y: NDArray[np.float32]
-) -> NDArray[np.float32]:
-    """Bilinear values at (x, y), for points at least one pixel inside the border."""
-    x, y = x.astype(np.float32), y.astype(np.float32)
-    column, row = np.floor(x).astype(np.intp), np.floor(y).astype(np.intp)
-    u, v = x - column, y - row
-    flat, start = image.ravel(), row * image.shape[1] + column
-    below = start + image.shape[1]
-    top = flat[start] * (1 - u) + flat[start + 1] * u
-    bottom = flat[below] * (1 - u) + flat[below + 1] * u
-    return np.asarray(top * (1 - v) + bottom * v)
+def _beside(ridge: Map, at: NDArray[np.intp], dx: Map, dy: Map) -> Map:
+    """Bilinear values one step (dx, dy) from the pixels numbered `at`, none of which is at the border."""
+    right, down = np.floor(dx), np.floor(dy)
+    u, v = dx - right, dy - down
+    stride = ridge.shape[1]
+    flat, start = ridge.ravel(), at + (down * stride + right).astype(np.intp)
+    above = flat[start] * (1 - u) + flat[start + 1] * u
+    below = flat[start + stride] * (1 - u) + flat[start + stride + 1] * u
+    return np.asarray(above * (1 - v) + below * v)
