@@ -94,10 +94,11 @@ def to_frame(strokes: list[Float]) -> tuple[list[NDArray[np.float32]], float, fl
         raise SketchseekError("The drawing is blank, or a single dot: draw at least one line.")
     everything = np.concatenate(lines)
     low, high = everything.min(axis=0), everything.max(axis=0)
-    scale = FRAME / float((high - low).max())
-    middle = (low + high) / 2
-    width, height = (high - low) * scale
-    return [((line - middle) * scale).astype(np.float32) for line in lines], float(width), float(height)
+    middle, extent = (low + high) / 2, high - low
+    framed = [((line - middle) / extent.max() * FRAME).astype(np.float32) for line in lines]
+    width, height = extent / extent.max() * FRAME
+    # Beside a very large stroke a very small one is a dot.
+    return [line for line in framed if np.any(line != line[0])], float(width), float(height)
 
 
 def sample_strokes(strokes: Sequence[NDArray[np.floating[Any]]], width: float, height: float) -> Points:
