@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -41,6 +41,7 @@ def test_periodic_kernel_goes_the_shorter_way_round():
     assert around(-2 * math.pi + 0.3) == pytest.approx(float(RBF(0.8)(0.3)))
 
 
+@settings(deadline=None)
 @given(sets(), sets(), st.randoms(use_true_random=False))
 def test_set_similarity_is_the_sum_written_out(P, Q, random):
     p, q = [random.random() for _ in P], [random.random() for _ in Q]
@@ -49,6 +50,7 @@ def test_set_similarity_is_the_sum_written_out(P, Q, random):
     assert value == pytest.approx(written_out(P, Q, used, p, q), rel=1e-12, abs=1e-14)
 
 
+@settings(deadline=None)
 @given(sets(), sets())
 def test_normalisations(P, Q):
     used = [RBF(0.5), RBF(0.7)]

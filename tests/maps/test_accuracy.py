@@ -117,6 +117,11 @@ def test_l1_error_is_smaller_on_average_and_larger_at_worst():
     assert mean.errors()[0] > worst.errors()[0]
 
 
+def test_shipped_maps_are_found_in_any_order_and_with_a_short_pi():
+    maps = JointMap([RBF(0.2 * scale) for scale in (1.0, 0.6, 0.8)], 8, domain=3.14159).fit()
+    np.testing.assert_array_equal(maps.weights_, JointMap(KERNELS, 8).fit().weights_[[2, 0, 1]])
+
+
 def test_naive_frequencies_favour_the_first_kernel():
     naive, joint = LowDimensionalMap(KERNELS, 6).fit(), JointMap(KERNELS, 6).fit()
     assert naive.errors()[0] < joint.errors()[0]

@@ -1,7 +1,10 @@
-"""The how-to is run as it stands."""
+"""The how-to and the examples in docstrings are run as they stand."""
 
 import doctest
+from importlib import import_module
 from pathlib import Path
+
+import pytest
 
 HOWTO = Path(__file__).parents[2] / "docs" / "howto-feature-maps.md"
 
@@ -9,4 +12,13 @@ HOWTO = Path(__file__).parents[2] / "docs" / "howto-feature-maps.md"
 def test_the_how_to_runs():
     results = doctest.testfile(str(HOWTO), module_relative=False)
     assert results.attempted > 25
+    assert results.failed == 0
+
+
+@pytest.mark.parametrize(
+    "name", ["kernels", "maps", "maps.harmonic", "maps.low_dimensional", "maps.joint", "maps.match_kernel"]
+)
+def test_examples_in_docstrings_run(name):
+    results = doctest.testmod(import_module(f"sketchseek.{name}"))
+    assert results.attempted > 0
     assert results.failed == 0

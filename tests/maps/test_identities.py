@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -34,6 +34,7 @@ def approximated(i):
     return [lambda d: SPATIAL.signature(d, i)] * 2 + [SKETCHES.maps[2].signature]
 
 
+@settings(deadline=None)
 @given(
     arrays(np.float64, (4, 1), elements=st.floats(-10, 10)),
     arrays(np.float64, (3, 1), elements=st.floats(-10, 10)),
@@ -46,6 +47,7 @@ def test_symmetric_and_asymmetric_products_are_equal(p, q, i):
     np.testing.assert_allclose(asymmetric, SPATIAL.signature(p - q.T, i), rtol=0, atol=1e-12)
 
 
+@settings(deadline=None)
 @given(weighted_sets(), weighted_sets(), kernel_index)
 def test_descriptor_products_are_the_double_sum_of_approximated_kernels(P, Q, i):
     V, W = SKETCHES.describe(*P), SKETCHES.describe(*Q)
@@ -58,6 +60,7 @@ def test_descriptor_products_are_the_double_sum_of_approximated_kernels(P, Q, i)
         )
 
 
+@settings(deadline=None)
 @given(weighted_sets(), st.tuples(coordinate, coordinate), kernel_index)
 def test_translation_by_coefficients_is_translation_of_points(P, offset, i):
     points, weights = P
@@ -68,6 +71,7 @@ def test_translation_by_coefficients_is_translation_of_points(P, offset, i):
     assert SKETCHES.norm(moved, choice(i)) == pytest.approx(SKETCHES.norm(V, choice(i)), rel=1e-12)
 
 
+@settings(deadline=None)
 @given(weighted_sets(), weighted_sets(), kernel_index)
 def test_polynomials_in_one_and_two_dimensions(P, Q, i):
     V, W = SKETCHES.describe(*P), SKETCHES.describe(*Q)

@@ -43,7 +43,7 @@ class MatchKernel:
     >>> import numpy as np
     >>> from sketchseek.kernels import RBF
     >>> from sketchseek.maps import JointMap, MatchKernel
-    >>> rhythms = MatchKernel([JointMap([RBF(0.05), RBF(0.1)], n_frequencies=12, domain=2.0).fit()])
+    >>> rhythms = MatchKernel([JointMap([RBF(0.1), RBF(0.2)], n_frequencies=6, domain=2.0).fit()])
     >>> P = rhythms.describe([[0.0], [0.2], [0.9]])
     >>> Q = rhythms.describe([[0.5], [0.7], [1.4]])
     >>> offsets = np.linspace(-1, 1, 201)

@@ -32,7 +32,7 @@ def harmonic(kernels: tuple[Kernel, ...], n_frequencies: int, domain: float) -> 
 
 
 def _find(kind: str, kernels: tuple[Kernel, ...], n: int, domain: float) -> tuple[Array, Array] | None:
-    if not math.isclose(domain, math.pi, rel_tol=1e-12):
+    if not math.isclose(domain, math.pi, rel_tol=1e-6):  # 3.14159 is meant to be pi
         return None
     # Kernels come in any order, and 0.8 * 0.20 is not quite 0.16.
     sigmas = [round(kernel.sigma, 9) for kernel in kernels if type(kernel) is RBF]
