@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 PACKAGES = {"skimage": "data", "pytablericons": "icons"}
 """Packages that carry pictures, and the folder in each: photographs, and thousands of icons under MIT."""
+VARIANTS = ("off plus minus x check up down left right search star heart dollar share exclamation cog code",
+            "bolt question pin pause cancel small discount edit [0-9]")  # fmt: skip
+EXCLUDE = [*(f"*-{word}.svg" for word in " ".join(VARIANTS).split()), "brand-*", "*letter-*", "*number-*"]
+"""Icons that are another icon with a mark on it, and those that are no things."""
 EXAMPLE = "heart"
 
 
@@ -52,7 +56,7 @@ def demo_index() -> Index:
     if len(index) == 0:
         print("Indexing the demo's pictures; this happens once.", file=sys.stderr)
     with shown(sys.stderr) as progress:
-        report = index.add(pictures(), progress=progress)
+        report = index.add(pictures(), exclude=EXCLUDE, progress=progress)
     if report.interrupted:
         raise KeyboardInterrupt
     return index

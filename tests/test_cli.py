@@ -1,0 +1,279 @@
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sketchseek import Index, cli
+from sketchseek.indexing.progress import describe, shown
+from sketchseek.terminal import iterm, kitty, print_hits, sixel
+
+SKETCH = {"strokes": [[[0, 0], [100, 0], [100, 80], [0, 80], [0, 0]]]}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory, draw_picture: Any) -> Path:
+    """A folder with pictures, an odd name among them, a drawing, and an index."""
+    folder = tmp_path_factory.mktemp("cli")
+    (folder / "pictures").mkdir()
+    for number in range(5):
+        draw_picture(folder / "pictures" / f"{number}.png", number)
+    draw_picture(os.fsencode(folder) + b"/pictures/\x1b[31m \xff.png", 9)
+    (folder / "square.json").write_text(json.dumps(SKETCH))
+    Index.create(folder / "index", detector="canny").add(folder / "pictures")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SKETCHSEEK_INDEX", raising=False)
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
+    status = cli.main([str(word) for word in words])
+    out, err = capsys.readouterr()
+    assert "Traceback" not in err
+    return status, out, err
+
+
+def test_search_as_json(capsys: pytest.CaptureFixture[str], place: Path) -> None:
+    status, out, err = run(
+        capsys, "search", place / "square.json", "--index", place / "index", "-k", 3, "--json", "--verbose"
+    )
+    answer = json.loads(out)
+    assert (status, err) == (0, "")
+    assert answer["sketch"] == str(place / "square.json")
+    assert (answer["pictures"], answer["method"], len(answer["hits"])) == (6, "exhaustive", 3)
+    assert answer["took_ms"] > 0
+    fields = {"rank", "picture", "score", "confidence", "scale", "mirrored", "dx", "dy", "box"}
+    assert answer["hits"][0].keys() >= fields
+    assert os.path.isabs(answer["hits"][0]["picture"])
+    assert answer["timing_ms"].keys() == {"start", "imports", "drawing", "open index", "search"}
+
+
+def test_names_that_are_no_text_come_through_json_and_are_made_visible_elsewhere(
+    capsys: pytest.CaptureFixture[str], place: Path
+) -> None:
+    words = ("search", place / "square.json", "--index", place / "index")
+    _, out, _ = run(capsys, *words, "--json")
+    names = [os.fsencode(hit["picture"]) for hit in json.loads(out)["hits"]]
+    assert os.fsencode(place) + b"/pictures/\x1b[31m \xff.png" in names
+    _, out, _ = run(capsys, *words)
+    assert "\x1b" not in out
+    assert r"\x1b[31m \udcff.png" in out
+
+
+def test_a_table_for_people(capsys: pytest.CaptureFixture[str], place: Path) -> None:
+    status, out, _ = run(capsys, "search", place / "square.json", "--index", place / "index", "-k", 2)
+    assert status == 0
+    assert out.splitlines()[0].split() == ["rank", "score", "sure", "picture"]
+    assert len(out.splitlines()) == 3
+
+
+def test_a_page_of_hits_needs_no_other_file(
+    capsys: pytest.CaptureFixture[str], place: Path, tmp_path: Path
+) -> None:
+    page = tmp_path / "hits.html"
+    run(capsys, "search", place / "square.json", "--index", place / "index", "--html", page)
+    text = page.read_text()
+    assert text.count("<figure>") == 6
+    assert text.count("data:image/webp;base64,") == 6
+    assert text.count('stroke="#00c853"') == 6
+    assert "http" not in text
+    assert "\x1b" not in text
+    status, _, err = run(
+        capsys, "search", place / "square.json", "--index", place / "index", "--html", "/nowhere/x.html"
+    )
+    assert status == 1
+    assert "Cannot write /nowhere/x.html" in err
+
+
+def test_index_then_info_then_remove(capsys: pytest.CaptureFixture[str], pictures: Path) -> None:
+    status, out, err = run(capsys, "index", pictures, "--detector", "canny", "--jobs", 1, "--json")
+    report = json.loads(out)
+    assert status == 0
+    assert report.keys() >= {"added", "refreshed", "unchanged", "forgotten", "failed", "seconds"}
+    assert report["added"] == 6
+    assert "6 added" in err
+    assert Path(".sketchseek").is_dir(), "the default place"
+
+    _, out, _ = run(capsys, "info")
+    info = json.loads(out)
+    assert info.keys() >= {"pictures", "bytes", "preset", "detector", "expansion", "version", "settings"}
+    assert info["pictures"] == 6
+
+    status, out, _ = run(capsys, "remove", pictures / "inner", "--json")
+    assert (status, json.loads(out)["removed"]) == (0, 2)
+    status, _, err = run(capsys, "remove", pictures / "inner")
+    assert status == 1
+    assert "No picture in the index" in err
+
+    status, _, err = run(capsys, "index", pictures, "--preset", "full")
+    assert status == 1
+    assert "made with --preset compact, not full" in err
+
+
+def test_the_index_is_named_by_the_environment(
+    capsys: pytest.CaptureFixture[str], place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SKETCHSEEK_INDEX", str(place / "index"))
+    assert json.loads(run(capsys, "info")[1])["pictures"] == 6
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["search", "nothing.png"], "nothing.png could not be read"),
+        (["info"], "There is no index in"),
+        (["remove", "x"], "There is no index in"),
+        (["index", "nowhere", "--detector", "canny"], "There is no file or folder"),
+        (["index", ".", "--detector", "magic"], "There is no edge detector 'magic'"),
+    ],
+)
+def test_a_mistake_gets_a_sentence(
+    capsys: pytest.CaptureFixture[str], words: list[str], sentence: str
+) -> None:
+    status, out, err = run(capsys, *words)
+    assert (status, out) == (1, "")
+    assert sentence in err
+    assert len(err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("words", [[], ["search"], ["search", "a", "-k", "0"], ["frobnicate"], ["index"]])
+def test_wrong_usage_is_2(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(words)
+    assert ended.value.code == 2
+    assert "usage:" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["index", "search", "remove", "info", "serve", "demo", "contours", "evaluate", "bench", "figure"],
+)
+def test_every_command_explains_itself(capsys: pytest.CaptureFixture[str], command: str) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main([command, "--help"])
+    assert ended.value.code == 0
+    assert "usage: sketchseek " + command in capsys.readouterr().out
+
+
+def test_help_needs_nothing_heavy() -> None:
+    code = "import sys; from sketchseek.cli import build_parser; build_parser([]); print(*sys.modules)"
+    modules = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert not {"numpy", "lance", "pyarrow", "cv2", "PIL", "scipy"} & set(modules)
+
+
+def test_a_search_loads_neither_lance_nor_scipy(place: Path) -> None:
+    code = "import sys; from sketchseek.cli import main; main(); print(*sys.modules, file=sys.stderr)"
+    words = ["search", str(place / "square.json"), "--index", str(place / "index")]
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+    assert not {"lance", "pyarrow", "scipy", "onnxruntime"} & set(done.stderr.split())
+
+
+def test_a_reader_that_leaves_is_no_error(place: Path) -> None:
+    words = f"{sys.executable} -m sketchseek.cli search {place}/square.json --index {place}/index | true"
+    done = subprocess.run(["sh", "-c", words], capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stderr
+    assert "Broken" not in done.stderr
+
+
+def test_watching_keeps_the_index_in_step(
+    place: Path, pictures: Path, draw_picture: Any, tmp_path: Path
+) -> None:
+    import signal
+
+    index = tmp_path / "watched"
+    words = ["index", str(pictures), "--index", str(index), "--detector", "canny", "--jobs", "1", "--watch"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sketchseek.cli", *words], stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    assert "6 added" in process.stderr.readline()
+    draw_picture(pictures / "late.png", 30)
+    (pictures / "0.png").unlink()
+    line = process.stderr.readline()
+    assert "1 added" in line
+    assert "1 forgotten" in line
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=30) == 0
+    assert len(Index.open(index)) == 6
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_says_rate_and_time_left() -> None:
+    assert describe(50, 200, 10.0, 8) == "[##......]  50 of 200 pictures  5.0/s  30 s left"
+    assert describe(200, 200, 40.0, 0) == "200 of 200 pictures  5.0/s"
+    assert describe(1, 100_000, 1.0, 0).endswith("27.8 h left")
+    terminal, file = Terminal(), io.StringIO()
+    for stream in (terminal, file):
+        with shown(stream) as progress:
+            progress(1, 2)
+            time.sleep(0.11)
+            progress(2, 2)
+    assert "2 of 2 pictures" in terminal.getvalue()
+    assert terminal.getvalue().endswith("\r\x1b[K")
+    assert file.getvalue() == "", "lines come every ten seconds"
+
+
+def test_pictures_for_terminals_that_show_them(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sketchseek import Sketch
+
+    hits = Index.open(place / "index").search(Sketch.from_strokes(SKETCH["strokes"]), k=2)
+    for name in ("TERM_PROGRAM", "KITTY_WINDOW_ID", "LC_TERMINAL"):
+        monkeypatch.delenv(name, raising=False)
+    for term, program, mark in (
+        ("xterm-kitty", "", "\x1b_G"),
+        ("xterm", "iTerm.app", "\x1b]1337;"),
+        ("dumb", "", ""),
+    ):
+        monkeypatch.setenv("TERM", term)
+        monkeypatch.setenv("TERM_PROGRAM", program)
+        out = Terminal()
+        print_hits(hits, out)
+        assert out.getvalue().count(mark) == 2 if mark else "\x1b" not in out.getvalue()
+    png = hits[0]._repr_png_()
+    assert kitty(png).endswith("\x1b\\")
+    assert iterm(png).endswith("\x07")
+
+
+def test_sixels_give_the_picture_back() -> None:
+    import re
+
+    import numpy as np
+    from PIL import Image
+
+    image = Image.new("RGB", (20, 14), "white")
+    image.paste((255, 0, 0), (3, 2, 9, 11))
+    png = io.BytesIO()
+    image.save(png, "PNG")
+    text = sixel(png.getvalue(), colours=4)
+    body = re.fullmatch(r'\x1bPq"1;1;20;14((?:#\d+;2;\d+;\d+;\d+)+)(.*)\x1b\\', text, re.S)
+    assert body is not None
+    palette = {int(i): (r, g, b) for i, r, g, b in re.findall(r"#(\d+);2;(\d+);(\d+);(\d+)", body[1])}
+    pixels = np.full((14, 20), -1)
+    for top, band in enumerate(body[2].split("-")):
+        for colour, run in re.findall(r"#(\d+)([^#$]*)\$", band):
+            row = re.sub(r"!(\d+)(.)", lambda m: m[2] * int(m[1]), run)
+            for x, character in enumerate(row):
+                for bit in range(6):
+                    if ord(character) - 63 >> bit & 1:
+                        pixels[6 * top + bit, x] = int(colour)
+    assert palette[pixels[5, 5]] == ("100", "0", "0")
+    assert palette[pixels[0, 0]] == ("100", "100", "100")
+    assert (pixels >= 0).all()
+    assert (pixels == pixels[5, 5]).sum() == 6 * 9
