@@ -195,6 +195,7 @@ def mutate(data: bytes, random: np.random.Generator) -> bytes:
     return bytes(out)
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning:PIL")
 def test_a_thousand_mutated_files_raise_only_our_error() -> None:
     random = np.random.default_rng(20170721)
     good = seeds()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import warnings
 from dataclasses import dataclass
 
@@ -25,6 +26,7 @@ FORMATS = ("JPEG", "PNG", "WEBP", "AVIF", "HEIF", "TIFF", "BMP", "GIF")
 # A picture is read or refused, in words. What Pillow says besides, about odd tags or its own lower cap,
 # would land between the lines of a progress report.
 warnings.filterwarnings("ignore", module=r"PIL\.")
+logging.getLogger("PIL").addHandler(logging.NullHandler())
 
 
 @dataclass(frozen=True, slots=True)
