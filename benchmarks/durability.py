@@ -29,7 +29,7 @@ from typing import Any
 from PIL import Image, ImageDraw
 
 from sketchseek import Index, Sketch
-from sketchseek.store import Store
+from sketchseek.store import Location, Store
 
 # Small batches: more commits to be killed in.
 _INDEXER = """
@@ -137,24 +137,23 @@ def kill(trials: int, pictures: int = 24, seed: int = 0) -> dict[str, Any]:
             "lost": 0,
             "doubled": 0,
             "killed while running": 0,
-            "versions": 0,
         }
-        span = 3.0
         for _ in range(trials):
             mutate(folder, pick, numbers, pictures)
             process = indexer(index, folder)
             assert process.stdout is not None
             process.stdout.readline()
-            begun = time.monotonic()
-            moment = begun + pick.uniform(0, span)
-            acknowledged: set[bytes] = set()
-            while time.monotonic() < moment and process.poll() is None:
-                acknowledged |= committed(index)
-                time.sleep(0.02)
+            start = Location(index).latest_version() or 0
+            target, rest = (
+                start + pick.randrange(8),
+                pick.uniform(0, 0.2),
+            )  # so many commits, and a little more
+            while (Location(index).latest_version() or 0) < target and process.poll() is None:
+                time.sleep(0.002)
+            time.sleep(rest)
+            acknowledged = committed(index)
             if process.poll() is None:
                 found["killed while running"] += 1
-            else:
-                span = max(0.5, 0.8 * (time.monotonic() - begun))
             process.send_signal(signal.SIGKILL)
             process.communicate()
             rows = paths_of(index)

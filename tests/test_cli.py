@@ -188,16 +188,13 @@ def test_a_reader_that_leaves_is_no_error(place: Path) -> None:
     assert "Broken" not in done.stderr
 
 
-def test_watching_keeps_the_index_in_step(
-    place: Path, pictures: Path, draw_picture: Any, tmp_path: Path
-) -> None:
+def test_watching_keeps_the_index_in_step(pictures: Path, draw_picture: Any, tmp_path: Path) -> None:
     import signal
 
     index = tmp_path / "watched"
-    words = ["index", str(pictures), "--index", str(index), "--detector", "canny", "--jobs", "1", "--watch"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "sketchseek.cli", *words], stderr=subprocess.PIPE, text=True
-    )
+    options = ["--index", str(index), "--detector", "canny", "--jobs", "1", "--watch"]
+    words = [sys.executable, "-m", "sketchseek.cli", "index", str(pictures), *options]
+    process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     assert "6 added" in process.stderr.readline()
     draw_picture(pictures / "late.png", 30)
@@ -237,7 +234,7 @@ def test_pictures_for_terminals_that_show_them(place: Path, monkeypatch: pytest.
     for name in ("TERM_PROGRAM", "KITTY_WINDOW_ID", "LC_TERMINAL"):
         monkeypatch.delenv(name, raising=False)
     for term, program, mark in (
-        ("xterm-kitty", "", "\x1b_G"),
+        ("xterm-kitty", "", "\x1b_Gf=100,a=T"),
         ("xterm", "iTerm.app", "\x1b]1337;"),
         ("dumb", "", ""),
     ):

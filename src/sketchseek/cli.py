@@ -178,7 +178,7 @@ def run_index(args: argparse.Namespace) -> int:
         if not args.watch:
             return 0
         try:
-            time.sleep(max(2.0, 20 * report.seconds))  # looking takes at most a twentieth of the time
+            time.sleep(max(2.0, 20 * report.looking))  # looking takes at most a twentieth of the time
         except KeyboardInterrupt:
             return 0
 

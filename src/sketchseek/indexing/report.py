@@ -12,6 +12,7 @@ class Report:
     """Counts of one run.
 
     `failed` pairs each unreadable picture's path with the reason, those known from before included.
+    `looking` is how many of the seconds went into looking for changes.
     `kept` pairs a path whose pictures were neither looked at nor forgotten with the reason.
     """
 
@@ -23,6 +24,7 @@ class Report:
     failed: list[tuple[str, str]] = field(default_factory=list)
     kept: list[tuple[str, str]] = field(default_factory=list)
     interrupted: bool = False
+    looking: float = 0.0
     seconds: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:

@@ -57,6 +57,7 @@ def update(
     expand = store.recipe.expansion is not None
     changes = compare(known, seen, roots, forget_missing=options.forget_missing, expand=expand)
     report = Report(kept=_kept(seen, options, [row.path for row in known]))
+    report.looking = time.monotonic() - start
     commits = Commits(store, known, report)
     try:
         commits.forget(changes.doubles, count=False)
