@@ -288,3 +288,29 @@ class TestSnapshot:
         add(store, "a")
         Snapshot.of(store).save(store.location)
         assert [f.name for f in store.location.folder.glob("snapshot-*")] == [f"snapshot-{store.version}.bin"]
+
+    def test_rows_that_were_only_added_are_all_that_is_read(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from sketchseek import snapshot as snapshot_module
+
+        add(store, "a", "b")
+        before = Snapshot.of(store)
+        store.commit(lambda: Change(rows(["c", "d"], path=[b"/longer path", b"/x"], failure=[None, "no"])))
+        read: list[int] = []
+        real = snapshot_module._read
+
+        def counted(store: Store, fragments: list[Any]) -> Any:
+            read.append(len(fragments))
+            return real(store, fragments)
+
+        monkeypatch.setattr(snapshot_module, "_read", counted)
+        grown, whole = Snapshot.of(store, before), Snapshot.of(store)
+        add(store, "e", forget=["a"])
+        changed, anew = Snapshot.of(store, grown), Snapshot.of(store)
+        assert read == [1, 2, 3, 3], "a deletion makes it read everything"
+        for one, other in ((grown, whole), (changed, anew)):
+            for name in ("ids", "paths", "path_ends", "width", "codes", "norms", "fragments"):
+                np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+        assert [grown.path(i) for i in range(3)] == ["/p/a", "/p/b", "/longer path"]
+        assert changed.ids.tolist() == [b"b", b"c", b"e"]

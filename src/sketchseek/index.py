@@ -94,7 +94,7 @@ class Index:
         self._store = store
         self._lock = threading.RLock()
         self._describer: PictureDescriber | None = None
-        self._view = _View(self._newest_snapshot())
+        self._view = _View(self._newest_snapshot(None, save=True))
 
     @classmethod
     def create(
@@ -201,10 +201,10 @@ class Index:
                 return False
             if self._location.is_uri and not self.store.refresh() and self.store.version == self.version:
                 return False
-            self._view = _View(self._newest_snapshot(save))
+            self._view = _View(self._newest_snapshot(self._view.snapshot, save))
             return True
 
-    def _newest_snapshot(self, save: bool = True) -> Snapshot:
+    def _newest_snapshot(self, before: Snapshot | None, save: bool) -> Snapshot:
         version = self._location.latest_version()
         if version is None and not self._location.is_uri:
             raise no_index(self._location)
@@ -214,7 +214,7 @@ class Index:
         self.store.refresh()
         snapshot = Snapshot.load(self._location, self.store.version)
         if snapshot is None:
-            snapshot = Snapshot.of(self.store)
+            snapshot = Snapshot.of(self.store, before)
             if save:
                 snapshot.save(self._location)
         return snapshot

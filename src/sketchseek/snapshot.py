@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .durable import exclusive, replace_file
-from .store import Location, Recipe, Store
+from .store import Location, Recipe, Store, schema_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MAGIC = b"sketchseek snapshot 1\n"
+MAGIC = b"sketchseek snapshot 2\n"
 _ALIGNMENT = 64
 
 
@@ -34,10 +34,12 @@ class Snapshot:
     ids : (n,) bytes. paths : (m,) uint8, all paths after one another; path_ends : (n,) where each ends.
     width, height : (n,) int32. codes : (n, D) int8. norms : (n, S, 3) float32.
     expansion : (n, E) float16, NaN for a picture that has none, or None.
+    fragments : names of the files the rows came from, and of what was deleted in them.
     """
 
     version: int
     recipe: Recipe
+    fragments: list[str]
     ids: NDArray[np.bytes_]
     paths: NDArray[np.uint8]
     path_ends: NDArray[np.int64]
@@ -56,19 +58,25 @@ class Snapshot:
         return os.fsdecode(self.paths[start : int(self.path_ends[number])].tobytes())
 
     @classmethod
-    def of(cls, store: Store) -> Snapshot:
-        """Read the table's present version."""
+    def of(cls, store: Store, before: Snapshot | None = None) -> Snapshot:
+        """Read the table's present version; where rows were only added since `before`, only those."""
         recipe = store.recipe
-        columns = ["id", "path", "width", "height", "code", "norms"]
-        if recipe.expansion is not None:
-            columns.append("expansion")
-        scanner = store.dataset.scanner(columns=columns, filter="failure IS NULL", scan_in_order=True)
-        parts = [_arrays_of(batch, recipe) for batch in scanner.to_batches() if batch.num_rows]
-        parts = parts or [_arrays_of(scanner.to_table(), recipe)]
+        fragments = store.dataset.get_fragments()
+        names = [f"{f.fragment_id} {f.deletion_file() or ''}" for f in fragments]
+        grown = (
+            before is not None
+            and before.recipe == recipe
+            and names[: len(before.fragments)] == before.fragments
+        )
+        old = before if grown else None
+        parts = _read(store, fragments[len(old.fragments) :] if old is not None else fragments)
+        lengths = np.concatenate([part.pop("path_lengths") for part in parts])
+        if old is not None:
+            parts.insert(0, {name: getattr(old, name) for name in parts[0]})
+            lengths = np.concatenate([np.diff(old.path_ends, prepend=0), lengths])
         arrays = {name: np.concatenate([part.pop(name) for part in parts]) for name in list(parts[0])}
-        lengths = arrays.pop("path_lengths")
         arrays["path_ends"] = np.cumsum(lengths, dtype=np.int64)
-        return cls(store.version, recipe, **arrays)
+        return cls(store.version, recipe, names, **arrays)
 
     @classmethod
     def load(cls, location: Location, version: int) -> Snapshot | None:
@@ -86,12 +94,12 @@ class Snapshot:
                 }
         except (OSError, ValueError, KeyError):
             return None
-        return cls(version, Recipe.from_json(header["recipe"]), **arrays)
+        return cls(version, Recipe.from_json(header["recipe"]), header["fragments"], **arrays)
 
     def save(self, location: Location) -> None:
         """Write it beside the table, in place of older ones. A folder that can't be written gets none."""
         arrays = {name: getattr(self, name) for name in _NAMES if getattr(self, name) is not None}
-        head, offsets, total = _header(self.recipe, arrays)
+        head, offsets, total = _header({"recipe": self.recipe.to_json(), "fragments": self.fragments}, arrays)
         folder = location.folder
         temporary = folder / "snapshot.tmp"
         with suppress(OSError):
@@ -125,6 +133,21 @@ def _remove_older(folder: Path, version: int) -> None:
             path.unlink(missing_ok=True)
 
 
+def _read(store: Store, fragments: list[Any]) -> list[dict[str, NDArray[Any]]]:
+    """The rows of some fragments that are pictures, batch by batch; one empty batch where there are none."""
+    columns = ["id", "path", "width", "height", "code", "norms"]
+    if store.recipe.expansion is not None:
+        columns.append("expansion")
+    parts = []
+    if fragments:
+        scanner = store.dataset.scanner(
+            columns=columns, filter="failure IS NULL", fragments=fragments, scan_in_order=True
+        )
+        parts = [_arrays_of(batch, store.recipe) for batch in scanner.to_batches() if batch.num_rows]
+    empty = schema_of(store.recipe).empty_table().select(columns)
+    return parts or [_arrays_of(empty, store.recipe)]
+
+
 def _arrays_of(batch: pa.RecordBatch | pa.Table, recipe: Recipe) -> dict[str, NDArray[Any]]:
     paths = batch["path"].to_pylist()
     arrays = {
@@ -154,7 +177,7 @@ def _expansion(values: list[bytes | None], dimension: int) -> NDArray[np.float16
     return out
 
 
-def _header(recipe: Recipe, arrays: dict[str, NDArray[Any]]) -> tuple[bytes, dict[str, int], int]:
+def _header(words: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> tuple[bytes, dict[str, int], int]:
     """The bytes before the arrays, where each array goes, and the length of the file."""
     size = 4096  # room for the header, whose length depends on the offsets in it
     while True:
@@ -163,7 +186,7 @@ def _header(recipe: Recipe, arrays: dict[str, NDArray[Any]]) -> tuple[bytes, dic
             offsets[name] = end
             end += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
         listing = {name: (a.dtype.str, a.shape, offsets[name]) for name, a in arrays.items()}
-        text = json.dumps({"bytes": end, "recipe": recipe.to_json(), "arrays": listing}).encode()
+        text = json.dumps({"bytes": end, **words, "arrays": listing}).encode()
         head = MAGIC + len(text).to_bytes(8, "little") + text
         if len(head) <= size:
             return head, offsets, end
