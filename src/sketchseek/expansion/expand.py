@@ -24,10 +24,12 @@ from numpy.typing import NDArray
 from sketchseek.expansion.pictures import Pictures
 from sketchseek.expansion.quantisation import Ids, Vector
 
-EXPAND = 20
+EXPAND = 15
 BLEND = 0.75
 _CARRIED = 0.3  # weight of the first ranking's z-score beside the first round's, when choosing for the second
 _KEPT = 0.2  # the same in the final score
+_FIRST = 20  # so many come first by the final score; among them, the drawing itself counts once more
+_AGAIN = 0.3
 _USUAL = 3  # hits beyond this many times those averaged are no longer first hits
 _POOL = 2000  # of a large collection, how many candidates each kind of score may name
 _YARDSTICK = 2048  # pictures that say what a usual score is
@@ -56,6 +58,11 @@ class ShapeScores:
     def at(self, ids: Ids) -> Vector:
         """The scores of some pictures."""
         return self.scores[ids]
+
+
+def default_expand(pictures: int) -> int:
+    """How many first hits to average; fewer where a collection is too small to have that many right ones."""
+    return min(EXPAND, max(pictures // 10, 1))
 
 
 def rerank(
@@ -95,22 +102,22 @@ def rerank(
     pool = max(_POOL, k)
     yardstick = pictures.spread[:: -(-len(pictures.spread) // _YARDSTICK) or 1]
 
+    usual_shape = shape.at(yardstick)
+
     def alike(query: Vector, ids: Ids) -> Vector:
         return _z(pictures.products(query, ids), pictures.products(query, yardstick))
 
-    def first(ids: Ids) -> Vector:
+    def blended(ids: Ids) -> Vector:
         score = _z(shape.at(ids), usual_shape)
-        if drawing is not None and blend:
-            score = score + blend * alike(drawing, ids)
-        return score
+        return score if drawing is None or not blend else score + blend * alike(drawing, ids)
 
-    usual_shape = shape.at(yardstick)
+    usual = blended(yardstick)
     ids: Ids = np.arange(n)
     if n > pool * 10:
         ids = shape.best(pool)
         if drawing is not None and blend:
             ids = np.union1d(ids, pictures.best(drawing, pool, threads))
-    score = before = first(ids)
+    score = before = _z(blended(ids), usual)
     rounds: list[tuple[float, _Chosen | None]]
     if len(picked):
         rounds = [(_KEPT, _Chosen(np.asarray(picked, np.int64), np.ones(len(picked), np.float32)))]
@@ -122,10 +129,15 @@ def rerank(
             break
         if n > pool * 10:
             ids = np.union1d(ids, pictures.best(query, pool, threads))
-            before = first(ids)
+            before = _z(blended(ids), usual)
         score = alike(query, ids) + kept * before
-    order = np.argsort(-score, kind="stable")[:k]
-    return ids[order], score[order]
+    order = np.argsort(-score, kind="stable")[: max(k, _FIRST)]
+    score = score[order]
+    if rounds:
+        first_page = order[:_FIRST]
+        again = np.argsort(-(score[:_FIRST] + _AGAIN * before[first_page]), kind="stable")
+        order[:_FIRST] = first_page[again]
+    return ids[order[:k]], score[:k]
 
 
 def _z(values: Vector, usual: Vector) -> Vector:

@@ -52,7 +52,7 @@ class Pictures:
         self.mean: Vector = np.asarray(
             weight * own + (1 - weight) * (own if prior is None else prior), np.float32
         )
-        self.spread: Ids = some[there]
+        self.spread: Ids = some[there] if there.any() else some
         """Some pictures from all over the collection, by number: enough for a mean and a deviation."""
         self._scalar = ScalarCodes(self.vectors(np.arange(n))) if n < LARGE else None
         self._product = _codes(self, cache) if n >= LARGE else None

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -68,14 +69,16 @@ class ProductCodes:
         """Learn codebooks on a sample (m, d) of a collection of `trained_on` vectors; no codes yet."""
         faiss = _faiss()
         index = faiss.IndexPQFastScan(sample.shape[1], 2 * BYTES, 4, faiss.METRIC_INNER_PRODUCT)
-        index.train(np.ascontiguousarray(sample, np.float32))
+        with _threads(faiss, 1):  # the parts are too small to share
+            index.train(np.ascontiguousarray(sample, np.float32))
         return cls(index, trained_on)
 
     def encode(self, batches: Iterable[NDArray[np.float32]]) -> None:
         """Replace the codes by those of other vectors, with the codebooks as they are."""
         self._index.reset()
-        for batch in batches:
-            self._index.add(np.ascontiguousarray(batch, np.float32))
+        with _threads(_faiss(), 1):
+            for batch in batches:
+                self._index.add(np.ascontiguousarray(batch, np.float32))
 
     def outgrown(self, n: int) -> bool:
         """Whether a collection of n vectors deserves codebooks of its own."""
@@ -83,22 +86,13 @@ class ProductCodes:
 
     def best(self, query: Vector, k: int, threads: int = 1) -> Ids:
         """The k vectors with the largest products, as the codes see them."""
-        faiss = _faiss()
-        before = faiss.omp_get_max_threads()
-        faiss.omp_set_num_threads(threads)
-        try:
+        with _threads(_faiss(), threads):
             _, ids = self._index.search(np.ascontiguousarray(query, np.float32)[None], min(k, len(self)))
-        finally:
-            faiss.omp_set_num_threads(before)
         return np.asarray(ids[0][ids[0] >= 0], np.int64)
 
-    def products(self, query: Vector) -> Vector:
-        """Products of the decoded vectors with the query: (d,) -> (n,). Slow: for measuring."""
-        out = np.empty(len(self), np.float32)
-        for start in range(0, len(out), 8192):
-            count = min(8192, len(out) - start)
-            out[start : start + count] = self._index.reconstruct_n(start, count) @ query
-        return out
+    def decoded(self) -> NDArray[np.float32]:
+        """The vectors as the codes have them: (n, d)."""
+        return np.asarray(self._index.reconstruct_n(0, len(self)), np.float32)
 
     def save(self, path: Path) -> None:
         """Write it beside its place and move it there: nobody reads half a file."""
@@ -119,6 +113,16 @@ class ProductCodes:
             return cls(_faiss().read_index(str(path)), trained_on)
         except (RuntimeError, OSError):
             return None
+
+
+@contextmanager
+def _threads(faiss: Any, count: int) -> Iterator[None]:
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(count)
+    try:
+        yield
+    finally:
+        faiss.omp_set_num_threads(before)
 
 
 def _faiss() -> Any:

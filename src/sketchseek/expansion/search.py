@@ -12,7 +12,7 @@ import numpy as np
 from sketchseek.descriptor import Query
 from sketchseek.errors import SketchseekError
 from sketchseek.expansion.describers import PictureDescriber
-from sketchseek.expansion.expand import BLEND, EXPAND, rerank
+from sketchseek.expansion.expand import BLEND, default_expand, rerank
 from sketchseek.expansion.pictures import Pictures
 from sketchseek.expansion.quantisation import Ids, Vector
 from sketchseek.ranking import Collection, Ranking, place, rank
@@ -54,7 +54,7 @@ class Expanded:
             self.pictures,
             k,
             drawing=drawing,
-            expand=EXPAND if self.expand is None else self.expand,
+            expand=default_expand(len(self.pictures)) if self.expand is None else self.expand,
             blend=blend,
             picked=self.picked,
             threads=threads or os.cpu_count() or 1,
