@@ -119,6 +119,13 @@ def test_a_line_between_two_rows_of_pixels_counts_once(angle: float) -> None:
     assert 0.7 * 240 < middle(points).sum() < 1.4 * 240
 
 
+def test_slopes_of_a_ridge_grow_no_hair() -> None:
+    """A broad ridge whose height wavers a little: hardly a point off its crest, or along it."""
+    waver = 0.97 + 0.03 * np.sin(np.arange(401) / 3)
+    points = strength_to_points(line(0.0, thickness=4) * waver.astype(np.float32))
+    assert (np.abs(points.angle) > 0.5).mean() < 0.01
+
+
 def test_frame_of_the_picture_is_no_contour() -> None:
     framed = np.zeros((300, 400), np.float32)
     framed[:2] = framed[-2:] = framed[:, :2] = framed[:, -2:] = 1

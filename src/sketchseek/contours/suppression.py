@@ -37,8 +37,12 @@ def strength_to_points(strength: NDArray[np.floating]) -> Points:
     height, width = strength.shape
     strong = strength >= THRESHOLD
     strong[:BORDER] = strong[-BORDER:] = strong[:, :BORDER] = strong[:, -BORDER:] = False
+    xx, xy, yy = _curvatures(strength)
+    # On a ridge the map bends down more than up; on its slopes the bend across is upwards, and the normal
+    # of what little bends down there would run along the contour.
+    strong &= xx + yy < 0
     at = np.flatnonzero(strong)
-    nx, ny = _normals(*(curvature.ravel()[at] for curvature in _curvatures(strength)))
+    nx, ny = _normals(xx.ravel()[at], xy.ravel()[at], yy.ravel()[at])
     ridge = cv2.GaussianBlur(strength, (0, 0), RIDGE_SIGMA, borderType=cv2.BORDER_REPLICATE)
     here = ridge.ravel()[at]
     one, other = _beside(ridge, at, nx, ny), _beside(ridge, at, -nx, -ny)
