@@ -18,7 +18,13 @@ PACKAGES = {"skimage": "data", "pytablericons": "icons"}
 """Packages that carry pictures, and the folder in each: photographs, and thousands of icons under MIT."""
 VARIANTS = ("off plus minus x check up down left right search star heart dollar share exclamation cog code",
             "bolt question pin pause cancel small discount edit [0-9]")  # fmt: skip
-EXCLUDE = [*(f"*-{word}.svg" for word in " ".join(VARIANTS).split()), "brand-*", "*letter-*", "*number-*"]
+EXCLUDE = [
+    *(f"*-{word}.svg" for word in " ".join(VARIANTS).split()),
+    "brand-*",
+    "*letter-*",
+    "*number-*",
+    "*finger*",
+]
 """Icons that are another icon with a mark on it, and those that are no things."""
 EXAMPLE = "heart"
 
