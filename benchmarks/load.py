@@ -206,15 +206,19 @@ async def load(address: str, process: int, people: int, seconds: float, pause: t
         memory.append((time.monotonic() - began, resident_mb(process)))
         await asyncio.sleep(2)
     await asyncio.gather(*tasks)
+    errors = [error for client in clients for error in client.errors]
     waits = sorted(wait for client in clients for _, wait in client.waits)
     shown = sorted(wait for client in clients for wait in client.shown)
+    if not shown:
+        raise SystemExit(f"No search succeeded: {errors[:3]}")
     settled = [mb for at, mb in memory if at > 20] or [0.0]
     return {
         "clients": people,
         "seconds": round(time.monotonic() - began, 1),
         "searches": len(waits),
         "searches_per_second": round(len(waits) / seconds, 1),
-        "errors": [error for client in clients for error in client.errors][:5],
+        "errors": len(errors),
+        "first_errors": errors[:3],
         "ms": {f"p{q}": round(1e3 * waits[int(len(waits) * q / 100)], 1) for q in (50, 90, 95, 99)},
         "ms_with_thumbnails": {f"p{q}": round(1e3 * shown[int(len(shown) * q / 100)], 1) for q in (50, 95)},
         "memory_mb": {

@@ -217,20 +217,16 @@ class Service:
         sketch = Sketch.from_strokes(strokes)
         drawn = time.perf_counter()
         index = self.library.ready()
-        extra: dict[str, Any] = {}
-        if options.expand is not None:
-            extra["expand"] = options.expand
-        if options.picked:
-            extra["picked"] = options.picked
-        if (options.expand or options.picked) and index.recipe.expansion is None:
-            raise SketchseekError(
-                "This index holds no descriptors for query expansion: add them with "
-                "`sketchseek index --expansion FOLDER`."
-            )
         # All cores for a search that is alone; its share for one among many.
         threads = max(1, CORES // self.searches.running)
         hits = index.search(
-            sketch, options.k, offset=options.offset, mirror=options.mirror, threads=threads, **extra
+            sketch,
+            options.k,
+            offset=options.offset,
+            mirror=options.mirror,
+            expand=options.expand,
+            picked=options.picked,
+            threads=threads,
         )
         found = time.perf_counter()
         answer = {
