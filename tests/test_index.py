@@ -328,3 +328,27 @@ def test_expansion_comes_later_without_finding_contours_again(
     assert len(index.search(square, expand=2)) == 6
     index.enable_expansion()  # again, to no effect
     assert index.add(pictures).unchanged == 6
+
+
+def test_settings_of_another_version_are_refused_in_words(index: Index) -> None:
+    from dataclasses import replace
+
+    recipe = replace(index.recipe, settings={**index.recipe.settings, "from_the_future": 1})
+    index.store.dataset.update_schema_metadata({"sketchseek": recipe.to_json()})
+    with pytest.raises(SketchseekError, match="made by another version"):
+        Index.open(index.location)
+
+
+def test_an_index_in_an_object_store(
+    pictures: Path, square: Sketch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    where = f"file-object-store://{tmp_path}/bucket/index"
+    index = Index.create(where, detector="canny")
+    other = Index.open(where)
+    assert index.add(pictures).added == 6
+    assert other.refresh()
+    assert len(other.search(square)) == 6
+    (pictures / "0.png").unlink()
+    assert index.add(pictures).forgotten == 1
+    assert len(Index.open(where)) == 5

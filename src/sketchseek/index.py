@@ -51,7 +51,7 @@ class _View:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
-        self.settings = Settings.from_json(snapshot.recipe.settings)
+        self.settings = _settings(snapshot.recipe)
         self.collection = Collection(snapshot.codes, snapshot.norms, self.settings)
         self._numbers: dict[bytes, int] | None = None
         self._pictures: Pictures | None = None
@@ -374,6 +374,16 @@ class Index:
             "settings": {**recipe.settings, "detector_version": recipe.detector_version},
             "location": self.location,
         }
+
+
+def _settings(recipe: Recipe) -> Settings:
+    try:
+        return Settings.from_json(recipe.settings)
+    except (TypeError, ValueError) as error:
+        raise SketchseekError(
+            "This index was made by another version of sketchseek, with settings unknown to this one: "
+            "index the pictures again into another --index folder."
+        ) from error
 
 
 def make_recipe(preset: str, detector: str, expansion: bool | str = False) -> Recipe:

@@ -211,6 +211,9 @@ def main(descriptor: int) -> None:
         except SketchseekError as error:
             connection.send(str(error))
             return
+        except Exception as error:
+            connection.send(f"The program that reads pictures does not start: {error}")
+            return
         connection.send(None)
         while True:
             connection.send(reader(connection.recv()))
