@@ -9,6 +9,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from .line_art import drawn_lines
+
 STRIDE: Final = 16
 """The network halves its input four times: both sides must be multiples of this."""
 
@@ -32,6 +34,9 @@ class Neural:
 
     def __call__(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
         """(h, w, 3) uint8 RGB -> (h, w) float32 in [0, 1]."""
+        drawn = drawn_lines(pixels)
+        if drawn is not None:
+            return drawn
         height, width = pixels.shape[:2]
         down, right = -height % STRIDE, -width % STRIDE
         padded = np.pad(pixels, ((0, down), (0, right), (0, 0)), mode="symmetric")

@@ -25,13 +25,24 @@ class Structured:
             )
         if not Path(model).is_file():
             raise SketchseekError(f"There is no model file {model} for the edge detector 'structured'.")
-        try:
-            self._forest = cv2.ximgproc.createStructuredEdgeDetection(str(model))
-        except cv2.error as error:
-            raise SketchseekError(f"{model} is not a structured-forest model that OpenCV reads.") from error
+        if not _is_forest(model):
+            raise SketchseekError(f"{model} is not a structured-forest model that OpenCV reads.")
+        self._forest = cv2.ximgproc.createStructuredEdgeDetection(str(model))
         self.version = hashlib.sha256(Path(model).read_bytes()).hexdigest()[:12]
 
     def __call__(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
         """(h, w, 3) uint8 RGB -> (h, w) float32 in [0, 1]."""
         strength: NDArray[np.float32] = self._forest.detectEdges(pixels.astype(np.float32) / np.float32(255))
         return strength.clip(0.0, 1.0)
+
+
+def _is_forest(model: Path) -> bool:
+    """Whether the file has what OpenCV will look for: on other files it divides by zero."""
+    try:
+        file = cv2.FileStorage(str(model), cv2.FILE_STORAGE_READ)
+        options = file.getNode("options")
+        sized = all(options.getNode(name).real() > 0 for name in ("stride", "shrinkNumber", "patchSize"))
+        arrays = ("childs", "featureIds", "thresholds", "edgeBoundaries", "edgeBins")
+        return sized and all(file.getNode(name).size() > 0 for name in arrays)
+    except cv2.error:
+        return False
