@@ -122,13 +122,22 @@ class Connection:
         self.streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def ask(self, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
-        if self.streams is None or self.streams[1].is_closing() or self.streams[0].at_eof():
-            self.streams = await asyncio.open_connection(self.host, int(self.port))
-        reader, writer = self.streams
         kind = "Content-Type: application/json\r\n" if body else ""
         head = f"{method} {path} HTTP/1.1\r\nHost: {self.host}\r\n{kind}Content-Length: {len(body)}\r\n\r\n"
-        writer.write(head.encode() + body)
-        answer = await reader.readuntil(b"\r\n\r\n")
+        while True:
+            fresh = self.streams is None or self.streams[1].is_closing() or self.streams[0].at_eof()
+            if fresh:
+                self.streams = await asyncio.open_connection(self.host, int(self.port))
+            reader, writer = self.streams
+            try:
+                writer.write(head.encode() + body)
+                answer = await reader.readuntil(b"\r\n\r\n")
+                break
+            except (ConnectionError, asyncio.IncompleteReadError):
+                # An idle connection that the server has just closed: browsers, too, ask again on a new one.
+                self.streams = None
+                if fresh:
+                    raise
         length = re.search(rb"(?i)content-length: (\d+)", answer)
         return int(answer.split(None, 2)[1]), await reader.readexactly(int(length[1]) if length else 0)
 

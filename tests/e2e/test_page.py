@@ -461,6 +461,37 @@ def test_states_that_say_what_to_do(
     assert page.locator(".hit").count() == 3
 
 
+def test_more_like_these(
+    visit: Visit, keep: Keep, serve: Callable[..., str], address: str, tmp_path: Path, shape_pictures: Path
+) -> None:
+    from sketchseek import Index
+
+    plain = visit(address)
+    search_after(plain, lambda: draw_with_mouse(plain, STAR))
+    expect(plain.locator(".pick").first).to_be_hidden()  # absent, not broken, where there are no descriptors
+
+    Index.create(tmp_path / "index", detector="canny", expansion=True).add([shape_pictures])
+    page = visit(serve(tmp_path / "index"))
+    search_after(page, lambda: draw_with_mouse(page, STAR))
+    expect(page.locator("#picks")).to_be_hidden()
+    arrows = page.locator(".hit").filter(has=page.locator("[title^=arrow]"))
+    for tile in arrows.all():
+        tile.locator(".pick input").check()
+    expect(page.locator("#picks output")).to_have_text("2 pictures ticked")
+    keep(page, "ticked")
+    picked = set(
+        page.locator(".hit:has(input:checked)").evaluate_all("(tiles) => tiles.map((t) => t.dataset.id)")
+    )
+    with page.expect_request("**/api/search") as request:
+        answer = search_after(page, page.locator("#more-like").click)
+    assert set(json.loads(request.value.post_data)["picked"]) == picked
+    assert picked == {hit["id"] for hit in answer["hits"][:2]}
+    expect(page.locator("#answers h2").first).to_have_text("More like these")
+    keep(page, "more-like-these")
+    search_after(page, page.locator("#unpick").click)
+    expect(page.locator("#picks")).to_be_hidden()
+
+
 def test_a_server_that_is_gone(visit: Visit, keep: Keep, address: str) -> None:
     page = visit(address, may_fail=True)
     page.context.set_offline(True)

@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from hashlib import blake2b
 from importlib import resources
 from typing import TYPE_CHECKING, Annotated, Any
@@ -103,10 +103,21 @@ class Service:
     async def lifespan(self, _: FastAPI) -> AsyncIterator[None]:
         """Open the index before the first visitor, and leave nothing running after the last."""
         await self.off_loop(self.library.info)
+        rehearsal = asyncio.ensure_future(self.off_loop(self.rehearse))
         yield
+        await rehearsal
         self.decoder.close()
         self.searches.close()
         self.threads.shutdown(wait=True, cancel_futures=True)
+
+    def rehearse(self) -> None:
+        """Search once before anybody asks: networks are loaded, and pages of the index are in memory."""
+        from ..contours.drawing import Sketch
+
+        index = self.library.index()
+        with suppress(SketchseekError):
+            if index is not None:
+                index.search(Sketch.from_strokes([[[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]]]), 1)
 
     async def off_loop(self, work: Callable[..., Any], *arguments: Any) -> Any:
         """Run what reads files or pictures on a thread."""
