@@ -37,8 +37,7 @@ struct Pose {
   const float* full;            // (D,)
   const float* projections[3];  // by kX, kY: (Dx * Do,)
   const float* table;           // (reach, nx - 1, 2): cos(w d), sin(w d) for d = step, 2 step, ...
-  const float* profile;         // (nx - 1,) see `may_reach`
-  float slack;                  // 2 - sum of the profile
+  const float* profile;         // (nx - 1,) what `Bar` takes amplitudes to be, relative; null: nothing is skipped
   int kernel, reach;
 };
 
@@ -63,8 +62,10 @@ struct Found {
 struct Kernels {
   const char* name;
   bool (*supported)();
-  // Exact scores. A picture that cannot reach `threshold` may get any score below it.
+  // Exact scores. Where poses have profiles, a picture that cannot reach `threshold` may get any score below it.
   void (*score)(const Database&, const Query&, Range, float threshold, float* out);
+  // Mean amplitudes of the rows that come highest, relative to them: (poses, nx - 1), a profile for each pose.
+  void (*profile)(const Database&, const Query&, Range, float* out);
   void (*locate)(const Database&, const Query&, Range, Guide, int radius, Found* out);
   void (*project)(const Database&, const Query&, Range, int axis, float* out);
   void (*plain)(const Database&, const Query&, Range, float* out);

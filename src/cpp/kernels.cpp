@@ -12,8 +12,9 @@ namespace sketchseek {
 namespace {
 
 constexpr float kNever = -3.0f;  // below every cosine
+constexpr int kAheadOfScan = 4;   // blocks of a projection that are asked for before they are needed
 
-inline int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 
 // ---------------------------------------------------------------------------------------------------------
 // Pictures -> lanes.
@@ -22,8 +23,10 @@ inline int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 struct Block {
   int64_t id[W];
   int count;
+  bool adjacent;  // one after the other, as they are stored
 
-  Block(const Range& range, int64_t from) : count((int)min(range.end - from, W)) {
+  Block(const Range& range, int64_t from)
+      : count((int)min(range.end - from, W)), adjacent(!range.ids && count == W) {
     for (int i = 0; i < W; ++i) {
       int64_t at = from + min(i, count - 1);
       id[i] = range.ids ? range.ids[at] : at;
@@ -32,28 +35,48 @@ struct Block {
 
   Vec inverse(const Database& db, int norm, int kernel) const {
     const float* from = db.inverse + (int64_t)(norm * db.kernels + kernel) * db.padded;
-    Vec out;
-    for (int i = 0; i < W; ++i) out[i] = from[id[i]];
-    return out;
+    if (adjacent) return load<Vec>(from + id[0]);
+    float lanes[W];
+    for (int i = 0; i < W; ++i) lanes[i] = from[id[i]];
+    return load<Vec>(lanes);
+  }
+
+  INLINE void put(Vec values, float* out) const {
+    if (count == W) return store(out, values);
+    for (int i = 0; i < count; ++i) out[i] = values[i];
   }
 };
 
-inline const char* row_of(const Database& db, int64_t id, int64_t size) {
+INLINE const char* row_of(const Database& db, int64_t id, int64_t size) {
   return id >= db.tail_begin ? (const char*)db.tail + (id - db.tail_begin) * size
                              : (const char*)db.vectors + id * size;
 }
 
-inline void prefetch(const Database& db, const Range& range, int64_t from) {
-  if (!range.ids) return;  // the hardware follows a sequence by itself
-  const int64_t size = (int64_t)db.dimensions() * (db.bytes ? 1 : 4);
-  for (int64_t at = from; at < min(from + W, range.end); ++at) {
-    const char* row = row_of(db, range.ids[at], size);
-    for (int64_t line = 0; line < size; line += 64) __builtin_prefetch(row + line);
+// The rows of the coming block, asked for a few lines at a time while this one is computed: the hardware cannot
+// know a shortlist, is late even for a sequence, and all lines at once would wait for each other.
+class Ahead {
+ public:
+  Ahead(const Database& db, const Range& range, int64_t from)
+      : size_((int64_t)db.dimensions() * (db.bytes ? 1 : 4)), count_((int)min(W, range.end - from)) {
+    for (int i = 0; i < count_; ++i) rows_[i] = row_of(db, range.ids ? range.ids[from + i] : from + i, size_);
   }
-}
+
+  INLINE void ask(int lines) {
+    for (; lines > 0 && row_ < count_; --lines) {
+      __builtin_prefetch(rows_[row_] + at_);
+      at_ += 64;
+      if (at_ >= size_) at_ = 0, ++row_;
+    }
+  }
+
+ private:
+  const char* rows_[W];
+  int64_t size_, at_ = 0;
+  int count_, row_ = 0;
+};
 
 // A code left in the upper byte of an integer is 2^24 times its value: the query side has 2^-24 folded in.
-inline Vec upper_byte(Ints v) { return __builtin_convertvector(v & (int32_t)0xff000000, Vec); }
+INLINE Vec upper_byte(Ints v) { return __builtin_convertvector(v & (int32_t)0xff000000, Vec); }
 
 // Components x lanes of a block.
 void spread(const Database& db, const Block& block, Vec* out) {
@@ -85,7 +108,7 @@ void spread(const Database& db, const Block& block, Vec* out) {
 
 // One orientation component of a pair of nonzero frequencies. Products with the query's cosine of x go to c,
 // those with its sine to s; `x` and `y` are the distances from a cosine to its sine.
-inline void add_square(Vec (&c)[2][2], Vec (&s)[2][2], const float* q, const Vec* v, int x, int y) {
+INLINE void add_square(Vec (&c)[2][2], Vec (&s)[2][2], const float* q, const Vec* v, int x, int y) {
   const Vec vcc = v[0], vcs = v[y], vsc = v[x], vss = v[x + y];
   const Vec qcc = all(q[0]), qcs = all(q[y]), qsc = all(q[x]), qss = all(q[x + y]);
   c[0][0] += qcc * vcc, c[0][0] += qcs * vcs;
@@ -99,7 +122,7 @@ inline void add_square(Vec (&c)[2][2], Vec (&s)[2][2], const float* q, const Vec
 }
 
 // The same where the other axis has its constant component.
-inline void add_pair(Vec (&c)[2], Vec (&s)[2], const float* q, const Vec* v, int sine) {
+INLINE void add_pair(Vec (&c)[2], Vec (&s)[2], const float* q, const Vec* v, int sine) {
   const Vec qc = all(q[0]), qs = all(q[sine]);
   c[0] += qc * v[0];
   c[1] += qc * v[sine];
@@ -112,7 +135,7 @@ struct Pair {
 };
 
 // Coefficients of one nonzero frequency along an axis; only x is mirrored.
-inline Pair pair_of(const float* q, const Vec* v, int sine, int ndo, bool along_x) {
+INLINE Pair pair_of(const float* q, const Vec* v, int sine, int ndo, bool along_x) {
   Pair b;
   if (along_x) {
     add_pair(b.even, b.odd, q, v, sine);
@@ -130,7 +153,7 @@ inline Pair pair_of(const float* q, const Vec* v, int sine, int ndo, bool along_
   return b;
 }
 
-inline void constant_of(const float* q, const Vec* v, int ndo, Vec& even, Vec& odd) {
+INLINE void constant_of(const float* q, const Vec* v, int ndo, Vec& even, Vec& odd) {
   even = q[0] * v[0], odd = Vec{};
   for (int o = 1; o < ndo; o += 2) {
     even += q[o] * v[o];
@@ -138,15 +161,18 @@ inline void constant_of(const float* q, const Vec* v, int ndo, Vec& even, Vec& o
   }
 }
 
+// DO: orientation components, when known beforehand; 0 when not.
 template <int NX>
 struct Polynomial {
   static constexpr int kDx = 2 * NX - 1;
   static constexpr int kComponents = kDx * kDx * (2 * kMaxOrientations - 1) + 4 * W;
   Vec b[2][kDx * kDx];  // by mirror
 
-  void put(int at, Vec even, Vec odd) { b[0][at] = even + odd, b[1][at] = even - odd; }
+  INLINE void put(int at, Vec even, Vec odd) { b[0][at] = even + odd, b[1][at] = even - odd; }
 
-  void fill(const float* q, const Vec* v, int ndo) {
+  template <int DO>
+  INLINE void fill(const float* q, const Vec* v, int runtime_do) {
+    const int ndo = DO ? DO : runtime_do;
     const int x = kDx * ndo, y = ndo;
     Vec even, odd;
     constant_of(q, v, ndo, even, odd);
@@ -175,35 +201,53 @@ struct Polynomial {
 // ---------------------------------------------------------------------------------------------------------
 // Coefficients -> the best translation.
 
-// r: the coefficients along y for one dx. The maximum over dy, with the constant term left for the end.
+// r: the coefficients along y for one dx. The better of +dy and -dy, without the constant term. The two sums are
+// separate chains: in one, the processor would wait for each multiplication.
 template <int NX>
-inline Vec best_of_row(const Vec* r, const float* table, int reach) {
-  Vec best = Vec{};
-  for (int k = 1; k < NX; ++k) best += r[2 * k - 1];
-  for (int d = 0; d < reach; ++d, table += 2 * (NX - 1)) {
-    Vec odd = Vec{};
-    for (int k = 1; k < NX; ++k) odd += table[2 * k - 1] * r[2 * k];
-    Vec value = abs(odd);
-    for (int k = 1; k < NX; ++k) value += table[2 * k - 2] * r[2 * k - 1];
-    best = max(best, value);
+INLINE Vec better_side(const Vec* r, const float* table, Vec* odd_part = nullptr) {
+  Vec even = table[0] * r[1], odd = table[1] * r[2];
+  for (int k = 2; k < NX; ++k) {
+    even += table[2 * k - 2] * r[2 * k - 1];
+    odd += table[2 * k - 1] * r[2 * k];
   }
+  if (odd_part) *odd_part = odd;
+  return even + abs(odd);
+}
+
+template <int NX>
+INLINE Vec at_zero(const Vec* r) {
+  Vec sum = r[1];
+  for (int k = 2; k < NX; ++k) sum += r[2 * k - 1];
+  return sum;
+}
+
+// The maxima over dy of two rows at once: they share the table, and the loop ends half as often.
+template <int NX>
+INLINE void best_of_rows(const Vec* r, const Vec* s, const float* table, int reach, Vec& of_r, Vec& of_s) {
+  Vec best_r = at_zero<NX>(r), best_s = at_zero<NX>(s);
+  for (int d = 0; d < reach; ++d, table += 2 * (NX - 1)) {
+    best_r = max(best_r, better_side<NX>(r, table));
+    best_s = max(best_s, better_side<NX>(s, table));
+  }
+  of_r = r[0] + best_r, of_s = s[0] + best_s;
+}
+
+template <int NX>
+INLINE Vec best_of_row(const Vec* r, const float* table, int reach) {
+  Vec best = at_zero<NX>(r);
+  for (int d = 0; d < reach; ++d, table += 2 * (NX - 1)) best = max(best, better_side<NX>(r, table));
   return r[0] + best;
 }
 
 // Where `best_of_row` has its maximum, in steps; the smallest distance, then the positive side, on ties.
 template <int NX>
 Ints place_in_row(const Vec* r, const float* table, int reach) {
-  Vec best = Vec{};
-  for (int k = 1; k < NX; ++k) best += r[2 * k - 1];
+  Vec best = at_zero<NX>(r);
   Ints at = Ints{};
   for (int d = 1; d <= reach; ++d, table += 2 * (NX - 1)) {
-    Vec odd = Vec{};
-    for (int k = 1; k < NX; ++k) odd += table[2 * k - 1] * r[2 * k];
-    Vec value = abs(odd);
-    for (int k = 1; k < NX; ++k) value += table[2 * k - 2] * r[2 * k - 1];
-    Ints better = value > best;
-    Ints here = choose(odd < 0.0f, Ints{} - d, Ints{} + d);
-    at = choose(better, here, at);
+    Vec odd;
+    const Vec value = better_side<NX>(r, table, &odd);
+    at = choose(value > best, choose(odd < 0.0f, Ints{} - d, Ints{} + d), at);
     best = max(best, value);
   }
   return at;
@@ -211,11 +255,11 @@ Ints place_in_row(const Vec* r, const float* table, int reach) {
 
 // Coefficients along y at +d and -d steps of x.
 template <int NX>
-inline void contract_x(const Vec* b, const float* table, Vec* plus, Vec* minus) {
+INLINE void contract_x(const Vec* b, const float* table, Vec* plus, Vec* minus) {
   constexpr int kDx = 2 * NX - 1;
-  for (int j = 0; j < kDx; ++j) {
-    Vec even = b[j], odd = Vec{};
-    for (int k = 1; k < NX; ++k) {
+  UNROLL for (int j = 0; j < kDx; ++j) {
+    Vec even = b[j] + table[0] * b[kDx + j], odd = table[1] * b[2 * kDx + j];
+    for (int k = 2; k < NX; ++k) {
       even += table[2 * k - 2] * b[(2 * k - 1) * kDx + j];
       odd += table[2 * k - 1] * b[2 * k * kDx + j];
     }
@@ -224,34 +268,70 @@ inline void contract_x(const Vec* b, const float* table, Vec* plus, Vec* minus) 
   }
 }
 
+// The constant term of the better of the two rows at +d and -d, and no less than it.
 template <int NX>
-inline void contract_x_at_zero(const Vec* b, Vec* r) {
+INLINE Vec better_constant(const Vec* b, const float* table) {
   constexpr int kDx = 2 * NX - 1;
-  for (int j = 0; j < kDx; ++j) {
+  Vec even = b[0] + table[0] * b[kDx], odd = table[1] * b[2 * kDx];
+  for (int k = 2; k < NX; ++k) {
+    even += table[2 * k - 2] * b[(2 * k - 1) * kDx];
+    odd += table[2 * k - 1] * b[2 * k * kDx];
+  }
+  return even + abs(odd);
+}
+
+// What the terms that depend on dy can come to, whatever dx and dy: the norm of each pair of frequencies.
+template <int NX>
+INLINE Vec sum_of_amplitudes(const Vec* b) {
+  constexpr int kDx = 2 * NX - 1;
+  Vec sum = Vec{};
+  for (int j = 1; j < kDx; j += 2) {
+    sum += root_or_more(b[j] * b[j] + b[j + 1] * b[j + 1]);
+    for (int i = kDx; i < kDx * kDx; i += 2 * kDx) {
+      const Vec *c = b + i + j, *s = c + kDx;
+      sum += root_or_more(c[0] * c[0] + c[1] * c[1] + s[0] * s[0] + s[1] * s[1]);
+    }
+  }
+  return sum;
+}
+
+template <int NX>
+INLINE void contract_x_at_zero(const Vec* b, Vec* r) {
+  constexpr int kDx = 2 * NX - 1;
+  UNROLL for (int j = 0; j < kDx; ++j) {
     r[j] = b[j];
     for (int k = 1; k < NX; ++k) r[j] += b[(2 * k - 1) * kDx + j];
   }
 }
 
 // A row cannot pass r0 + sum_k a_k, a_k the amplitude of frequency k. Without roots: a <= (a^2 / l + l) / 2 for any
-// l > 0, tight at l = a. With l_k = profile_k * level, the row stays below `level` if
+// l > 0, and equal at l = a. With l_k = profile_k * level, the row stays below `level` if
 //   sum_k a_k^2 / profile_k + 2 level r0 < level^2 (2 - sum_k profile_k).
-struct Bar {
-  Vec twice, limit;
-  bool useful;
+template <int NX>
+class Bar {
+ public:
+  Bar(Vec level, const float* profile) : level_(level * 0.9999f), twice_(2.0f * level) {
+    float slack = 2;
+    for (int k = 0; k < NX - 1; ++k) slack -= profile[k], inverse_[k] = 1 / profile[k];
+    limit_ = level * level * (slack * 0.9999f);  // rounding must not cost a picture
+  }
 
-  Bar(Vec level, float slack) : twice(2.0f * level), limit(level * level * (slack * 0.9999f)) {}
+  // A first look, before x is contracted: r0 is exact, all that depends on dy is bounded for every dx at once.
+  INLINE bool may_be_reached(Vec r0, Vec rest) const { return any_greater(r0 + rest, level_); }
 
-  template <int NX>
-  bool may_reach(const Vec* r, const float* inverse_profile) const {
-    Vec sum = twice * r[0];
+  INLINE bool may_be_reached(const Vec* r) const {
+    Vec sum = twice_ * r[0];
     for (int k = 1; k < NX; ++k) {
       Vec squared = r[2 * k - 1] * r[2 * k - 1];
       squared += r[2 * k] * r[2 * k];
-      sum += inverse_profile[k - 1] * squared;
+      sum += inverse_[k - 1] * squared;
     }
-    return any_greater(sum, limit);
+    return any_greater(sum, limit_);
   }
+
+ private:
+  Vec level_, twice_, limit_;
+  float inverse_[NX - 1];
 };
 
 // ---------------------------------------------------------------------------------------------------------
@@ -274,29 +354,35 @@ struct Best {
   }
 };
 
-template <int NX, bool kPrune, bool kLocate>
-Best search(const Database& db, const Query& query, const Block& block, const Vec* v, float threshold) {
+template <int NX, int DO, bool kPrune, bool kLocate>
+Best search(const Database& db, const Query& query, const Block& block, const Vec* v, float threshold, Ahead& ahead) {
   constexpr int kDx = 2 * NX - 1;
+  static const float kNone[NX - 1] = {};
   Best best;
   Polynomial<NX> polynomial;
   for (int p = 0; p < query.count; ++p) {
     const Pose& pose = query.poses[p];
-    polynomial.fill(pose.full, v, 2 * db.no - 1);
+    polynomial.template fill<DO>(pose.full, v, 2 * db.no - 1);
     const Vec inverse = block.inverse(db, kFull, pose.kernel);
+    const Bar<NX> bar(max(best.score, all(threshold)) / inverse, kPrune ? pose.profile : kNone);
     Vec top = all(-__builtin_inff());
-    Bar bar(max(best.score, all(threshold)) / inverse, pose.slack);
     for (int m = 0; m <= query.mirror; ++m) {
       Vec r[kDx], s[kDx];
+      const Vec rest = kPrune ? sum_of_amplitudes<NX>(polynomial.b[m]) : Vec{};
       contract_x_at_zero<NX>(polynomial.b[m], r);
-      const Vec middle = best_of_row<NX>(r, pose.table, pose.reach);
-      if (kLocate) best.template offer<NX>(middle, inverse, r, pose, p, m, 0);
-      top = max(top, middle);
+      if (!kPrune || bar.may_be_reached(r)) {
+        const Vec middle = best_of_row<NX>(r, pose.table, pose.reach);
+        if (kLocate) best.template offer<NX>(middle, inverse, r, pose, p, m, 0);
+        top = max(top, middle);
+      }
       for (int d = 1; d <= pose.reach; ++d) {
-        contract_x<NX>(polynomial.b[m], pose.table + (d - 1) * 2 * (NX - 1), r, s);
-        if (kPrune && !bar.template may_reach<NX>(r, pose.profile) && !bar.template may_reach<NX>(s, pose.profile))
-          continue;
-        const Vec plus = best_of_row<NX>(r, pose.table, pose.reach);
-        const Vec minus = best_of_row<NX>(s, pose.table, pose.reach);
+        ahead.ask(kDx < 11 ? 2 : 4);
+        const float* table = pose.table + (d - 1) * 2 * (NX - 1);
+        if (kPrune && !bar.may_be_reached(better_constant<NX>(polynomial.b[m], table), rest)) continue;
+        contract_x<NX>(polynomial.b[m], table, r, s);
+        if (kPrune && !bar.may_be_reached(r) && !bar.may_be_reached(s)) continue;
+        Vec plus, minus;
+        best_of_rows<NX>(r, s, pose.table, pose.reach, plus, minus);
         if (kLocate) {
           best.template offer<NX>(plus, inverse, r, pose, p, m, d);
           best.template offer<NX>(minus, inverse, s, pose, p, m, -d);
@@ -309,16 +395,17 @@ Best search(const Database& db, const Query& query, const Block& block, const Ve
   return best;
 }
 
-template <int NX>
+template <int NX, int DO>
 void score(const Database& db, const Query& query, Range range, float threshold, float* out) {
+  const bool prune = threshold > 0 && query.poses[0].profile;
   alignas(64) Vec v[Polynomial<NX>::kComponents];
   for (int64_t at = range.begin; at < range.end; at += W) {
-    prefetch(db, range, at + W);
+    Ahead ahead(db, range, at + W);
     const Block block(range, at);
     spread(db, block, v);
-    const Best best = threshold > 0 ? search<NX, true, false>(db, query, block, v, threshold)
-                                    : search<NX, false, false>(db, query, block, v, threshold);
-    for (int i = 0; i < block.count; ++i) out[at - range.begin + i] = best.score[i];
+    const Best best = prune ? search<NX, DO, true, false>(db, query, block, v, threshold, ahead)
+                                    : search<NX, DO, false, false>(db, query, block, v, threshold, ahead);
+    block.put(best.score, out + (at - range.begin));
   }
 }
 
@@ -352,6 +439,23 @@ struct Single {
       for (int j = 0; j < kDx; ++j, ++bit) words[bit / 64] |= (uint64_t)(b[i][j] < 0) << (bit % 64);
   }
 
+  void highest_row(const Pose& pose, float& highest, float* amplitudes) const {
+    for (int dx = -pose.reach; dx <= pose.reach; ++dx) {
+      float c[kRow], r[kRow] = {}, a[NX - 1];
+      basis(pose, dx, c);
+      for (int i = 0; i < kDx; ++i)
+        for (int j = 0; j < kRow; ++j) r[j] += c[i] * b[i][j];
+      float sum = r[0];
+      for (int k = 1; k < NX; ++k) {
+        a[k - 1] = __builtin_sqrtf(r[2 * k - 1] * r[2 * k - 1] + r[2 * k] * r[2 * k]);
+        sum += a[k - 1];
+      }
+      if (sum <= highest) continue;
+      highest = sum;
+      for (int k = 0; k < NX - 1; ++k) amplitudes[k] = a[k];
+    }
+  }
+
   void best_near(const Pose& pose, int x, int y, int radius, float& best, int& best_x, int& best_y) const {
     const int low_x = x - radius < -pose.reach ? -pose.reach : x - radius;
     const int high_x = x + radius > pose.reach ? pose.reach : x + radius;
@@ -372,6 +476,28 @@ struct Single {
     }
   }
 };
+
+// Of each picture and pose the row whose bound is the highest.
+template <int NX, int DO>
+void profile(const Database& db, const Query& query, Range range, float* out) {
+  alignas(64) Vec v[Polynomial<NX>::kComponents];
+  Polynomial<NX> polynomial;
+  for (int i = 0; i < query.count * (NX - 1); ++i) out[i] = 0;
+  for (int64_t at = range.begin; at < range.end; at += W) {
+    const Block block(range, at);
+    spread(db, block, v);
+    for (int p = 0; p < query.count; ++p) {
+      polynomial.template fill<DO>(query.poses[p].full, v, DO ? DO : 2 * db.no - 1);
+      for (int i = 0; i < block.count; ++i) {
+        float highest = 0, amplitudes[NX - 1] = {};
+        for (int m = 0; m <= query.mirror; ++m) Single<NX>(polynomial.b[m], i).highest_row(query.poses[p], highest, amplitudes);
+        for (int k = 0; k < NX - 1 && highest > 0; ++k) out[p * (NX - 1) + k] += amplitudes[k] / highest;
+      }
+    }
+  }
+  const float count = (float)(range.end - range.begin);
+  for (int i = 0; i < query.count * (NX - 1); ++i) out[i] = out[i] / count > 1e-3f ? out[i] / count : 1e-3f;
+}
 
 // Signs of the variables for every translation of a pose: (T, T, kWords).
 template <int NX>
@@ -418,7 +544,7 @@ void guess_by_projections(const Single<NX>& picture, const Pose& pose, int& x, i
   }
 }
 
-template <int NX>
+template <int NX, int DO>
 void locate_near(const Database& db, const Query& query, Range range, Guide guide, int radius, Found* out) {
   constexpr int kWords = Single<NX>::kWords;
   uint64_t** tables = new uint64_t*[query.count]();
@@ -430,14 +556,15 @@ void locate_near(const Database& db, const Query& query, Range range, Guide guid
   alignas(64) Vec v[Polynomial<NX>::kComponents];
   Polynomial<NX> polynomial;
   for (int64_t at = range.begin; at < range.end; at += W) {
-    prefetch(db, range, at + W);
+    Ahead ahead(db, range, at + W);
+    ahead.ask(1 << 20);
     const Block block(range, at);
     spread(db, block, v);
     Found* found = out + (at - range.begin);
     for (int i = 0; i < block.count; ++i) found[i] = Found{kNever, 0, 0, 0, 0};
     for (int p = 0; p < query.count; ++p) {
       const Pose& pose = query.poses[p];
-      polynomial.fill(pose.full, v, 2 * db.no - 1);
+      polynomial.template fill<DO>(pose.full, v, 2 * db.no - 1);
       const Vec inverse = block.inverse(db, kFull, pose.kernel);
       for (int m = 0; m <= query.mirror; ++m)
         for (int i = 0; i < block.count; ++i) {
@@ -458,15 +585,15 @@ void locate_near(const Database& db, const Query& query, Range range, Guide guid
   delete[] tables;
 }
 
-template <int NX>
+template <int NX, int DO>
 void locate(const Database& db, const Query& query, Range range, Guide guide, int radius, Found* out) {
-  if (guide != Guide::kExact) return locate_near<NX>(db, query, range, guide, radius, out);
+  if (guide != Guide::kExact) return locate_near<NX, DO>(db, query, range, guide, radius, out);
   alignas(64) Vec v[Polynomial<NX>::kComponents];
   for (int64_t at = range.begin; at < range.end; at += W) {
-    prefetch(db, range, at + W);
+    Ahead ahead(db, range, at + W);
     const Block block(range, at);
     spread(db, block, v);
-    const Best best = search<NX, false, true>(db, query, block, v, kNever);
+    const Best best = search<NX, DO, false, true>(db, query, block, v, kNever, ahead);
     for (int i = 0; i < block.count; ++i)
       out[at - range.begin + i] = Found{best.score[i], (int16_t)best.pose[i], (int16_t)best.mirrored[i],
                                         (int16_t)best.x[i], (int16_t)best.y[i]};
@@ -477,61 +604,69 @@ void locate(const Database& db, const Query& query, Range range, Guide guide, in
 // One projection.
 
 template <class T>
-inline void spread_projection(const Database& db, const Range& range, const Block& block, int axis, int64_t at, Vec* out) {
-  const int components = db.dx() * (2 * db.no - 1);
-  const T* from = (const T*)db.projections[axis];
-  if (!range.ids) {
-    from += at / kBlock * kBlock * components + at % kBlock;
-    typedef T Part __attribute__((vector_size(W * sizeof(T))));
-    for (int c = 0; c < components; ++c) out[c] = __builtin_convertvector(load<Part>(from + c * kBlock), Vec);
-    __builtin_prefetch(from + 8 * components * kBlock);
+INLINE void spread_projection(const T* from, const Block& block, int components, Vec* out) {
+  if (block.adjacent) {
+    from += block.id[0] / kBlock * kBlock * components + block.id[0] % kBlock;
+    for (int c = 0; c < components; ++c) out[c] = widen(from + c * kBlock);
+    for (int c = 0; c < components; c += 64 / kBlock / (int)sizeof(T))
+      __builtin_prefetch(from + (kAheadOfScan * components + c) * kBlock);
     return;
   }
+  float* lanes = (float*)out;
   for (int i = 0; i < W; ++i) {
     const T* lane = from + block.id[i] / kBlock * kBlock * components + block.id[i] % kBlock;
-    for (int c = 0; c < components; ++c) out[c][i] = lane[c * kBlock];
+    for (int c = 0; c < components; ++c) lanes[c * W + i] = lane[c * kBlock];
   }
 }
 
-template <int NX>
-void project(const Database& db, const Query& query, Range range, int axis, float* out) {
+template <int NX, int DO, int kAxis>
+void project_along(const Database& db, const Query& query, Range range, float* out) {
   constexpr int kDx = 2 * NX - 1;
-  const int ndo = 2 * db.no - 1;
+  const int ndo = DO ? DO : 2 * db.no - 1;
   alignas(64) Vec v[kDx * (2 * kMaxOrientations - 1)];
   for (int64_t at = range.begin; at < range.end; at += W) {
     const Block block(range, at);
     if (db.bytes)
-      spread_projection<int8_t>(db, range, block, axis, at, v);
+      spread_projection((const int8_t*)db.projections[kAxis], block, kDx * ndo, v);
     else
-      spread_projection<float>(db, range, block, axis, at, v);
+      spread_projection((const float*)db.projections[kAxis], block, kDx * ndo, v);
     Vec best = all(kNever);
     for (int p = 0; p < query.count; ++p) {
       const Pose& pose = query.poses[p];
-      const float* q = pose.projections[axis];
+      const float* q = pose.projections[kAxis];
       Vec b[2][kDx], even, odd;
       constant_of(q, v, ndo, even, odd);
       b[0][0] = even + odd, b[1][0] = even - odd;
       for (int i = 1; i < kDx; i += 2) {
-        const Pair pair = pair_of(q + i * ndo, v + i * ndo, ndo, ndo, axis == kX);
+        const Pair pair = pair_of(q + i * ndo, v + i * ndo, ndo, ndo, kAxis == kX);
         for (int s = 0; s < 2; ++s) {
           b[0][i + s] = pair.even[s] + pair.odd[s];
           b[1][i + s] = pair.even[s] - pair.odd[s];
         }
       }
-      Vec top = best_of_row<NX>(b[0], pose.table, pose.reach);
-      if (query.mirror) top = max(top, best_of_row<NX>(b[1], pose.table, pose.reach));
-      best = max(best, top * block.inverse(db, axis, pose.kernel));
+      Vec top, mirrored;
+      best_of_rows<NX>(b[0], b[1], pose.table, pose.reach, top, mirrored);
+      if (query.mirror) top = max(top, mirrored);
+      best = max(best, top * block.inverse(db, kAxis, pose.kernel));
     }
-    for (int i = 0; i < block.count; ++i) out[at - range.begin + i] = best[i];
+    block.put(best, out + (at - range.begin));
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------
-// The paper's evaluation, for comparison: N2 multiplications for every translation, four translations at a time.
+template <int NX, int DO>
+void project(const Database& db, const Query& query, Range range, int axis, float* out) {
+  if (axis == kX)
+    project_along<NX, DO, kX>(db, query, range, out);
+  else
+    project_along<NX, DO, kY>(db, query, range, out);
+}
 
-template <int NX>
+// ---------------------------------------------------------------------------------------------------------
+// The paper's evaluation, for comparison: N2 multiplications for every translation, eight translations at a time.
+
+template <int NX, int DO>
 void plain(const Database& db, const Query& query, Range range, float* out) {
-  constexpr int kDx = 2 * NX - 1, kN2 = kDx * kDx, kTogether = 4;
+  constexpr int kDx = 2 * NX - 1, kN2 = kDx * kDx, kTogether = 8;
   float** tables = new float*[query.count];
   int* sizes = new int[query.count];
   for (int p = 0; p < query.count; ++p) {
@@ -551,13 +686,14 @@ void plain(const Database& db, const Query& query, Range range, float* out) {
   alignas(64) Vec v[Polynomial<NX>::kComponents];
   Polynomial<NX> polynomial;
   for (int64_t from = range.begin; from < range.end; from += W) {
-    prefetch(db, range, from + W);
+    Ahead ahead(db, range, from + W);
+    ahead.ask(1 << 20);
     const Block block(range, from);
     spread(db, block, v);
     Vec best = all(kNever);
     for (int p = 0; p < query.count; ++p) {
       const Pose& pose = query.poses[p];
-      polynomial.fill(pose.full, v, 2 * db.no - 1);
+      polynomial.template fill<DO>(pose.full, v, 2 * db.no - 1);
       Vec top = all(-__builtin_inff());
       for (int m = 0; m <= query.mirror; ++m) {
         const float* t = tables[p];
@@ -570,7 +706,7 @@ void plain(const Database& db, const Query& query, Range range, float* out) {
       }
       best = max(best, top * block.inverse(db, kFull, pose.kernel));
     }
-    for (int i = 0; i < block.count; ++i) out[from - range.begin + i] = best[i];
+    block.put(best, out + (from - range.begin));
   }
   for (int p = 0; p < query.count; ++p) delete[] tables[p];
   delete[] tables;
@@ -578,14 +714,19 @@ void plain(const Database& db, const Query& query, Range range, float* out) {
 }
 
 // ---------------------------------------------------------------------------------------------------------
-// By the number of frequencies.
+// By the number of frequencies. The compact preset has code of its own.
 
-#define BY_FREQUENCIES(f) {nullptr, f<1>, f<2>, f<3>, f<4>, f<5>, f<6>, f<7>, f<8>, f<9>, f<10>}
-constexpr decltype(&score<1>) kScore[kMaxFrequencies + 1] = BY_FREQUENCIES(score);
-constexpr decltype(&locate<1>) kLocate[kMaxFrequencies + 1] = BY_FREQUENCIES(locate);
-constexpr decltype(&project<1>) kProject[kMaxFrequencies + 1] = BY_FREQUENCIES(project);
-constexpr decltype(&plain<1>) kPlain[kMaxFrequencies + 1] = BY_FREQUENCIES(plain);
-#undef BY_FREQUENCIES
+#define CHOOSE(f, nx, no) ((nx) == 5 && (no) == 2 ? f<5, 3> : ANY_OF(f, nx))
+#define ANY_OF(f, nx)                                                                                  \
+  ((nx) == 2   ? f<2, 0>                                                                               \
+   : (nx) == 3 ? f<3, 0>                                                                               \
+   : (nx) == 4 ? f<4, 0>                                                                               \
+   : (nx) == 5 ? f<5, 0>                                                                               \
+   : (nx) == 6 ? f<6, 0>                                                                               \
+   : (nx) == 7 ? f<7, 0>                                                                               \
+   : (nx) == 8 ? f<8, 0>                                                                               \
+   : (nx) == 9 ? f<9, 0>                                                                               \
+               : f<10, 0>)
 
 bool supported() {
 #if defined(__AVX512F__)
@@ -609,10 +750,21 @@ bool supported() {
 extern const Kernels TABLE(SKETCHSEEK_BUILD) = {
     STRING(SKETCHSEEK_BUILD),
     supported,
-    [](const Database& db, const Query& q, Range r, float t, float* out) { kScore[db.nx](db, q, r, t, out); },
-    [](const Database& db, const Query& q, Range r, Guide g, int n, Found* out) { kLocate[db.nx](db, q, r, g, n, out); },
-    [](const Database& db, const Query& q, Range r, int axis, float* out) { kProject[db.nx](db, q, r, axis, out); },
-    [](const Database& db, const Query& q, Range r, float* out) { kPlain[db.nx](db, q, r, out); },
+    [](const Database& db, const Query& query, Range range, float threshold, float* out) {
+      CHOOSE(score, db.nx, db.no)(db, query, range, threshold, out);
+    },
+    [](const Database& db, const Query& query, Range range, float* out) {
+      CHOOSE(profile, db.nx, db.no)(db, query, range, out);
+    },
+    [](const Database& db, const Query& query, Range range, Guide guide, int radius, Found* out) {
+      CHOOSE(locate, db.nx, db.no)(db, query, range, guide, radius, out);
+    },
+    [](const Database& db, const Query& query, Range range, int axis, float* out) {
+      CHOOSE(project, db.nx, db.no)(db, query, range, axis, out);
+    },
+    [](const Database& db, const Query& query, Range range, float* out) {
+      CHOOSE(plain, db.nx, db.no)(db, query, range, out);
+    },
 };
 
 }  // namespace sketchseek

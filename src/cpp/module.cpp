@@ -58,8 +58,8 @@ std::vector<std::string> supported_builds() {
 // A query laid out for the kernels. The module computes the tables of translations once for all pictures.
 class PreparedQuery {
  public:
-  // full (P, D), projections (P, 2, Dx * Do), profiles (P, nx - 1); step in radians.
-  PreparedQuery(In<float, 2> full, In<float, 3> projections, In<float, 2> profiles, In<double, 1> frequencies,
+  // full (P, D), projections (P, 2, Dx * Do); steps in radians.
+  PreparedQuery(In<float, 2> full, In<float, 3> projections, In<double, 1> frequencies,
                 In<double, 1> steps, In<int32_t, 1> reach, In<int32_t, 1> kernels, bool mirror)
       : full_(full.data(), full.data() + full.size()),
         projections_(projections.data(), projections.data() + projections.size()),
@@ -68,11 +68,8 @@ class PreparedQuery {
         nx_((int)frequencies.shape(0)),
         dimensions_(full.shape(1)) {
     const size_t count = full.shape(0), side = projections.shape(2), high = nx_ - 1;
-    if (projections.shape(0) != count || profiles.shape(0) != count || steps.shape(0) != count ||
-        reach.shape(0) != count || kernels.shape(0) != count || profiles.shape(1) != high)
+    if (projections.shape(0) != count || steps.shape(0) != count || reach.shape(0) != count || kernels.shape(0) != count)
       throw std::invalid_argument("a query's arrays must agree in the number of poses");
-    for (float& value : std::vector<float>(profiles.data(), profiles.data() + profiles.size()))
-      profiles_.push_back(1 / value);
     for (size_t p = 0; p < count; ++p)
       for (int d = 1; d <= reach.data()[p]; ++d)
         for (size_t k = 1; k <= high; ++k) {
@@ -82,15 +79,12 @@ class PreparedQuery {
         }
     const float* table = tables_.data();
     for (size_t p = 0; p < count; ++p) {
-      float slack = 2;
-      for (size_t k = 0; k < high; ++k) slack -= profiles.data()[p * high + k];
       Pose& pose = poses_[p];
       pose.full = full_.data() + p * dimensions_;
       pose.projections[kX] = projections_.data() + 2 * p * side;
       pose.projections[kY] = pose.projections[kX] + side;
       pose.table = table;
-      pose.profile = profiles_.data() + p * high;
-      pose.slack = slack;
+      pose.profile = nullptr;
       pose.kernel = kernels.data()[p];
       pose.reach = reach.data()[p];
       table += (size_t)pose.reach * high * 2;
@@ -100,6 +94,12 @@ class PreparedQuery {
   Query view() const { return Query{poses_.data(), (int)poses_.size(), mirror_}; }
   int nx() const { return nx_; }
   size_t dimensions() const { return dimensions_; }
+  // The poses with a profile each, (P, nx - 1), so that the kernels may skip.
+  std::vector<Pose> with_profiles(const float* profiles) const {
+    std::vector<Pose> poses = poses_;
+    for (size_t p = 0; p < poses.size(); ++p) poses[p].profile = profiles + p * (nx_ - 1);
+    return poses;
+  }
   int kernels() const {
     int most = 0;
     for (const Pose& pose : poses_) most = std::max(most, pose.kernel + 1);
@@ -107,7 +107,7 @@ class PreparedQuery {
   }
 
  private:
-  std::vector<float> full_, projections_, tables_, profiles_;
+  std::vector<float> full_, projections_, tables_;
   std::vector<Pose> poses_;
   bool mirror_;
   int nx_;
@@ -201,24 +201,33 @@ class Collection {
                        [&](Range range, float* out) { kernels_->project(db_, query.view(), range, axis, out); });
   }
 
-  // The k best, by score and then by number. `seeds` are tried first: the higher they score, the more is skipped.
-  nb::tuple top(const PreparedQuery& query, int64_t k, In<int64_t, 1> seeds, int threads) const {
+  // The k best, by score and then by number. A sample is scored first: it says how high a picture must come, and
+  // what high rows look like.
+  nb::tuple top(const PreparedQuery& query, int64_t k, int threads) const {
     check(query);
-    check_ids(seeds);
     Top top(k);
     {
       nb::gil_scoped_release free;
-      std::vector<float> first(seeds.size());
-      in_parallel((int64_t)seeds.size(), kChunkOfTop, threads, [&](int64_t begin, int64_t end) {
-        kernels_->score(db_, query.view(), Range{begin, end, seeds.data()}, kNoThreshold, first.data() + begin);
-      });
-      if ((int64_t)first.size() >= k) {
-        std::nth_element(first.begin(), first.begin() + (k - 1), first.end(), std::greater<float>());
-        top.raise(first[k - 1]);
+      std::vector<float> profiles(query.view().count * (db_.nx - 1));
+      std::vector<Pose> poses;
+      Query view = query.view();
+      if (db_.n >= kWorthSampling) {
+        std::vector<int64_t> sample(kSample);
+        for (int64_t i = 0; i < kSample; ++i) sample[i] = i * (db_.n / kSample);
+        std::vector<float> scores(kSample);
+        in_parallel(kSample, kChunkOfTop / 4, threads, [&](int64_t begin, int64_t end) {
+          kernels_->score(db_, view, Range{begin, end, sample.data()}, kNoThreshold, scores.data() + begin);
+        });
+        std::vector<int64_t> best = select_largest(scores.data(), kSample, kHighest);
+        for (int64_t& id : best) id = sample[id];
+        kernels_->profile(db_, view, Range{0, kHighest, best.data()}, profiles.data());
+        poses = query.with_profiles(profiles.data());
+        view.poses = poses.data();
+        top.raise_to_kth(scores);
       }
       in_parallel(db_.n, kChunkOfTop, threads, [&](int64_t begin, int64_t end) {
         float out[kChunkOfTop];
-        kernels_->score(db_, query.view(), Range{begin, end, nullptr}, top.threshold(), out);
+        kernels_->score(db_, view, Range{begin, end, nullptr}, top.threshold(), out);
         top.offer(begin, out, end - begin);
       });
     }
@@ -252,6 +261,7 @@ class Collection {
  private:
   static constexpr float kNoThreshold = -3;
   static constexpr int64_t kChunk = 8192, kChunkOfTop = 1024;
+  static constexpr int64_t kSample = 4096, kHighest = 64, kWorthSampling = 4 * kSample;
 
   int64_t row_size() const { return (int64_t)db_.dimensions() * (db_.bytes ? 1 : 4); }
 
@@ -304,9 +314,9 @@ NB_MODULE(_engine, m) {
   m.def("supported_builds", &supported_builds, "Builds that run on this machine, the best first.");
   m.def("largest", &largest, "scores"_a, "k"_a, "Positions of the k largest, ascending; ties go to lower ones.");
   nb::class_<PreparedQuery>(m, "PreparedQuery")
-      .def(nb::init<In<float, 2>, In<float, 3>, In<float, 2>, In<double, 1>, In<double, 1>, In<int32_t, 1>,
+      .def(nb::init<In<float, 2>, In<float, 3>, In<double, 1>, In<double, 1>, In<int32_t, 1>,
                     In<int32_t, 1>, bool>(),
-           "full"_a, "projections"_a, "profiles"_a, "frequencies"_a, "steps"_a, "reach"_a, "kernels"_a, "mirror"_a);
+           "full"_a, "projections"_a, "frequencies"_a, "steps"_a, "reach"_a, "kernels"_a, "mirror"_a);
   nb::class_<Collection>(m, "Collection")
       .def(nb::init<nb::ndarray<nb::ndim<2>, nb::c_contig, nb::device::cpu, nb::ro>, In<float, 3>, int, int,
                     const std::string&>(),
@@ -318,6 +328,6 @@ NB_MODULE(_engine, m) {
       .def("scores", &Collection::scores, "query"_a, "ids"_a.none(), "threads"_a)
       .def("plain_scores", &Collection::plain_scores, "query"_a, "ids"_a.none(), "threads"_a)
       .def("project", &Collection::project, "query"_a, "axis"_a, "ids"_a.none(), "threads"_a)
-      .def("top", &Collection::top, "query"_a, "k"_a, "seeds"_a, "threads"_a)
+      .def("top", &Collection::top, "query"_a, "k"_a, "threads"_a)
       .def("locate", &Collection::locate, "query"_a, "ids"_a.none(), "guide"_a, "radius"_a, "threads"_a);
 }

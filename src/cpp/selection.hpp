@@ -56,10 +56,11 @@ class Top {
   // What a picture must reach to matter. It only grows, so that a late reader merely skips less.
   float threshold() const { return threshold_.load(std::memory_order_relaxed); }
 
-  void raise(float score) {
-    float seen = threshold();
-    while (score > seen && !threshold_.compare_exchange_weak(seen, score)) {
-    }
+  // At least k pictures score what the k-th of a sample does.
+  void raise_to_kth(std::vector<float> sample) {
+    if ((int64_t)sample.size() < k_) return;
+    std::nth_element(sample.begin(), sample.begin() + (k_ - 1), sample.end(), std::greater<float>());
+    raise(sample[k_ - 1]);
   }
 
   void offer(int64_t first_id, const float* scores, int64_t count) {
@@ -67,7 +68,7 @@ class Top {
     std::lock_guard<std::mutex> lock(mutex_);
     for (int64_t i = 0; i < count; ++i)
       if (scores[i] >= bar) kept_.push_back({scores[i], first_id + i});
-    if ((int64_t)kept_.size() >= 2 * k_ + 1024) shrink();
+    if ((int64_t)kept_.size() > 2 * k_ + 64) shrink();
   }
 
   std::pair<std::vector<int64_t>, std::vector<float>> sorted() {
@@ -79,6 +80,12 @@ class Top {
   }
 
  private:
+  void raise(float score) {
+    float seen = threshold();
+    while (score > seen && !threshold_.compare_exchange_weak(seen, score)) {
+    }
+  }
+
   void shrink() {
     std::nth_element(kept_.begin(), kept_.begin() + (k_ - 1), kept_.end());
     kept_.resize(k_);

@@ -17,50 +17,79 @@ constexpr int W = 8;
 constexpr int W = 4;
 #endif
 
+// The kernels are small functions over arrays of vectors that must stay in registers.
+#define INLINE inline __attribute__((always_inline))
+#if defined(__clang__)
+#define UNROLL _Pragma("unroll")
+#else
+#define UNROLL _Pragma("GCC unroll 32")
+#endif
+
 typedef float Vec __attribute__((vector_size(4 * W)));
 typedef int32_t Ints __attribute__((vector_size(4 * W)));
-typedef int8_t Bytes __attribute__((vector_size(W)));
 
 template <class T>
-inline T load(const void* from) {
+INLINE T load(const void* from) {
   T out;
   __builtin_memcpy(&out, from, sizeof out);
   return out;
 }
 
-inline void store(void* to, Vec v) { __builtin_memcpy(to, &v, sizeof v); }
+INLINE void store(void* to, Vec v) { __builtin_memcpy(to, &v, sizeof v); }
 
-inline Vec all(float value) { return Vec{} + value; }
+INLINE Vec all(float value) { return value - Vec{}; }
+
+INLINE Vec widen(const float* from) { return load<Vec>(from); }
 
 #if defined(__AVX512F__)
-inline Vec max(Vec a, Vec b) { return (Vec)_mm512_max_ps((__m512)a, (__m512)b); }
-inline Vec abs(Vec a) { return (Vec)_mm512_and_ps((__m512)a, (__m512)(Ints{} + 0x7fffffff)); }
-inline bool any_greater(Vec a, Vec b) { return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_GT_OQ); }
+INLINE Vec widen(const int8_t* from) {
+  return (Vec)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i*)from)));
+}
+INLINE Vec max(Vec a, Vec b) { return (Vec)_mm512_max_ps((__m512)a, (__m512)b); }
+INLINE Vec abs(Vec a) { return (Vec)_mm512_and_ps((__m512)a, (__m512)(Ints{} + 0x7fffffff)); }
+INLINE bool any_greater(Vec a, Vec b) { return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_GT_OQ); }
+INLINE Vec inverse_root(Vec a) { return (Vec)_mm512_rsqrt14_ps((__m512)a); }
 #elif defined(__AVX2__)
-inline Vec max(Vec a, Vec b) { return (Vec)_mm256_max_ps((__m256)a, (__m256)b); }
-inline Vec abs(Vec a) { return (Vec)_mm256_and_ps((__m256)a, (__m256)(Ints{} + 0x7fffffff)); }
-inline bool any_greater(Vec a, Vec b) {
+INLINE Vec inverse_root(Vec a) { return (Vec)_mm256_rsqrt_ps((__m256)a); }
+INLINE Vec widen(const int8_t* from) {
+  return (Vec)_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i*)from)));
+}
+INLINE Vec max(Vec a, Vec b) { return (Vec)_mm256_max_ps((__m256)a, (__m256)b); }
+INLINE Vec abs(Vec a) { return (Vec)_mm256_and_ps((__m256)a, (__m256)(Ints{} + 0x7fffffff)); }
+INLINE bool any_greater(Vec a, Vec b) {
   return _mm256_movemask_ps(_mm256_cmp_ps((__m256)a, (__m256)b, _CMP_GT_OQ));
 }
 #else
-inline Vec abs(Vec a) { return (Vec)((Ints)a & 0x7fffffff); }
+INLINE Vec widen(const int8_t* from) { return Vec{(float)from[0], (float)from[1], (float)from[2], (float)from[3]}; }
+INLINE Vec abs(Vec a) { return (Vec)((Ints)a & 0x7fffffff); }
 #if defined(__aarch64__)
-inline Vec max(Vec a, Vec b) { return (Vec)vmaxq_f32((float32x4_t)a, (float32x4_t)b); }
-inline bool any_greater(Vec a, Vec b) { return vmaxvq_u32(vcgtq_f32((float32x4_t)a, (float32x4_t)b)) != 0; }
+INLINE Vec max(Vec a, Vec b) { return (Vec)vmaxq_f32((float32x4_t)a, (float32x4_t)b); }
+INLINE Vec inverse_root(Vec a) { return (Vec)vdivq_f32(vdupq_n_f32(1), vsqrtq_f32((float32x4_t)a)); }
+INLINE bool any_greater(Vec a, Vec b) { return vmaxvq_u32(vcgtq_f32((float32x4_t)a, (float32x4_t)b)) != 0; }
 #elif defined(__x86_64__)
-inline Vec max(Vec a, Vec b) { return (Vec)_mm_max_ps((__m128)a, (__m128)b); }
-inline bool any_greater(Vec a, Vec b) { return _mm_movemask_ps(_mm_cmpgt_ps((__m128)a, (__m128)b)); }
+INLINE Vec max(Vec a, Vec b) { return (Vec)_mm_max_ps((__m128)a, (__m128)b); }
+INLINE Vec inverse_root(Vec a) { return (Vec)_mm_rsqrt_ps((__m128)a); }
+INLINE bool any_greater(Vec a, Vec b) { return _mm_movemask_ps(_mm_cmpgt_ps((__m128)a, (__m128)b)); }
 #else
-inline Vec max(Vec a, Vec b) { return a > b ? a : b; }
-inline bool any_greater(Vec a, Vec b) {
+INLINE Vec max(Vec a, Vec b) { return a > b ? a : b; }
+INLINE Vec inverse_root(Vec a) {
+  for (int i = 0; i < W; ++i) a[i] = 1 / __builtin_sqrtf(a[i]);
+  return a;
+}
+INLINE bool any_greater(Vec a, Vec b) {
   Ints greater = a > b;
   return (greater[0] | greater[1] | greater[2] | greater[3]) != 0;
 }
 #endif
 #endif
 
-inline Vec choose(Ints mask, Vec yes, Vec no) { return (Vec)((mask & (Ints)yes) | (~mask & (Ints)no)); }
-inline Ints choose(Ints mask, Ints yes, Ints no) { return (mask & yes) | (~mask & no); }
+// The root, or up to a thousandth more: the processors' estimates are off by less than half of that.
+INLINE Vec root_or_more(Vec a) {
+  a = max(a, all(1e-30f));
+  return a * inverse_root(a) * 1.0005f;
+}
+
+INLINE Ints choose(Ints mask, Ints yes, Ints no) { return (mask & yes) | (~mask & no); }
 
 template <int... I>
 struct Lanes {};
@@ -79,7 +108,7 @@ constexpr int lane_of(int i, int run, bool high) {
 }
 
 template <int Run, bool High, int... I>
-inline Ints exchange(Ints a, Ints b, Lanes<I...>) {
+INLINE Ints exchange(Ints a, Ints b, Lanes<I...>) {
 #if defined(__clang__) || __GNUC__ >= 12
   return __builtin_shufflevector(a, b, lane_of(I, Run, High)...);
 #else
@@ -88,7 +117,7 @@ inline Ints exchange(Ints a, Ints b, Lanes<I...>) {
 }
 
 template <int Run>
-inline void transpose_round(Ints (&square)[W]) {
+INLINE void transpose_round(Ints (&square)[W]) {
   typename MakeLanes<W>::type lanes;
   for (int i = 0; i < W; ++i)
     if (!(i & Run)) {
@@ -99,7 +128,7 @@ inline void transpose_round(Ints (&square)[W]) {
 }
 
 // Rows become columns: afterwards lane j of square[i] is what lane i of square[j] was.
-inline void transpose(Ints (&square)[W]) {
+INLINE void transpose(Ints (&square)[W]) {
   if (W > 8) transpose_round<W == 16 ? 8 : 1>(square);
   if (W > 4) transpose_round<W >= 8 ? 4 : 1>(square);
   transpose_round<2>(square);

@@ -19,6 +19,8 @@ from .descriptor import FULL, RADIANS, Query, Settings, X, Y, mirror_signs, proj
 
 Array = NDArray[np.float64]
 
+_NEWTON_STEPS = 6
+
 # Moving the drawing by d turns its (cos, sin) parts of frequency w by w d. With query part q and database
 # part v, the coefficient of cos(w d) is qc vc + qs vs (beta), that of sin(w d) is qc vs - qs vc (gamma):
 # tripol1.
@@ -170,6 +172,53 @@ def align_projection(vectors: ArrayLike, norms: ArrayLike, query: Query, axis: i
             values = evaluate_1d(coefficients, query.translations(pose), query.settings).max(axis=1)
             best = np.maximum(best, values * _inverse(norms[:, query.kernels[pose], axis]))
     return best.astype(np.float32)
+
+
+def climb(
+    coefficients: ArrayLike, dx: ArrayLike, dy: ArrayLike, within: ArrayLike, settings: Settings
+) -> tuple[Array, Array, Array]:
+    """The nearest maximum of each of n polynomials (n, Dx, Dx), by Newton steps from (dx, dy), all in pixels.
+
+    within : (n,) how far it may be from the start along each axis. Returns dx, dy and the value there; a step
+    that does not lead upwards is halved, so that the value never falls below the start's.
+    """
+    B = np.asarray(coefficients, np.float64)
+    start = np.stack([np.asarray(dx, np.float64), np.asarray(dy, np.float64)], axis=-1) * RADIANS
+    reach = np.asarray(within, np.float64)[..., None] * RADIANS
+    at, stride = start.copy(), np.ones(len(start))
+    value, gradient, hessian = _taylor(B, at, settings)
+    for _ in range(_NEWTON_STEPS):
+        bent = (
+            np.linalg.eigvalsh(hessian)[:, -1] < 0
+        )  # a maximum is ahead only where both curvatures are down
+        safe = np.where(bent[:, None, None], hessian, -np.eye(2))
+        step = -np.linalg.solve(safe, np.where(bent[:, None], gradient, 0.0)[..., None])[..., 0]
+        tried = np.clip(at + stride[:, None] * step, start - reach, start + reach)
+        found = _taylor(B, tried, settings)
+        better = found[0] > value
+        stride = np.where(better, 1.0, stride / 2)
+        at = np.where(better[:, None], tried, at)
+        value, gradient, hessian = (
+            np.where(better.reshape(-1, *[1] * (new.ndim - 1)), new, old)
+            for new, old in zip(found, (value, gradient, hessian), strict=True)
+        )
+    return at[:, 0] / RADIANS, at[:, 1] / RADIANS, value
+
+
+def _taylor(B: Array, at: Array, settings: Settings) -> tuple[Array, Array, Array]:
+    """Value (n,), gradient (n, 2) and Hessian (n, 2, 2) of c(x)^T B c(y) at (n, 2) radians."""
+    w = np.repeat(settings.frequencies, 2)[1:]
+    c = basis(at, settings.frequencies)  # (n, 2, Dx)
+    first = np.zeros_like(c)
+    first[..., 1::2], first[..., 2::2] = -w[1::2] * c[..., 2::2], w[2::2] * c[..., 1::2]
+    second = -np.square(w) * c
+    along = {
+        (i, j): np.einsum("na,nab,nb->n", (c, first, second)[i][:, 0], B, (c, first, second)[j][:, 1])
+        for i, j in ((0, 0), (1, 0), (0, 1), (2, 0), (1, 1), (0, 2))
+    }
+    gradient = np.stack([along[1, 0], along[0, 1]], axis=-1)
+    rows = [np.stack([along[2, 0], along[1, 1]], axis=-1), np.stack([along[1, 1], along[0, 2]], axis=-1)]
+    return along[0, 0], gradient, np.stack(rows, axis=-2)
 
 
 def _best(scored: list[tuple[int, bool, Array]], query: Query) -> Placement:

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .alignment import Placement
-from .descriptor import Query, Settings, X, Y
+from .alignment import Placement, climb, polynomial_2d, variants
+from .descriptor import FULL, Query, Settings, X, Y, decode, norms
 from .engine import Engine, Ids
 from .engine.native import NativeEngine
 
@@ -26,6 +26,8 @@ METHODS = ("exhaustive", "projections", "dpf")
 RERANKINGS = ("exact", "binary", "local")
 PRE_SHORTLIST = 3
 """How many times the shortlist `dpf` keeps after its first projection."""
+FINER = 4
+"""Steps between one scale of the query and the next that `refine` tries."""
 
 
 class Collection:
@@ -151,5 +153,57 @@ def _placed(ids: Ids, found: Placement, query: Query) -> Ranking:
 
 
 def refine(collection: Collection, query: Query, ranking: Ranking) -> Ranking:
-    """The same hits, placed off the grid."""
-    return replace(ranking)
+    """The same hits in the same order with the same scores, placed off the grid.
+
+    Scales between those of the query are tried around each hit's own, their kernels' weights interpolated; at
+    each the translation climbs to the polynomial's maximum, at most one step of the grid away.
+    """
+    settings = query.settings
+    vectors = collection.vectors[ranking.ids]
+    if vectors.dtype == np.int8:
+        vectors = decode(vectors, settings)
+    best = np.full(len(ranking), -np.inf)
+    scale, dx, dy = (a.astype(np.float64) for a in (ranking.scale, ranking.dx, ranking.dy))
+    out = {"scale": scale.copy(), "dx": dx.copy(), "dy": dy.copy()}
+    step = settings.translation_step * scale
+    for size, weights in _between(settings):
+        low, high = _neighbours(settings, scale)
+        near = (size >= low - 1e-6) & (size <= high + 1e-6)
+        finer = replace(settings, scales=(size,), weights=(weights,))
+        for rotation in np.unique(ranking.rotation[near]):
+            one = Query.of(query.points, finer, mirror=True, rotations=(float(rotation),))
+            for _, mirrored, unit in variants(one):
+                rows = np.flatnonzero(near & (ranking.rotation == rotation) & (ranking.mirrored == mirrored))
+                if len(rows) == 0:
+                    continue
+                norm = norms(vectors[rows], finer)[:, 0, FULL]
+                coefficients = polynomial_2d(unit, vectors[rows], finer)
+                x, y, value = climb(coefficients, dx[rows], dy[rows], step[rows], finer)
+                score = np.divide(value, norm, out=np.full(len(rows), -np.inf), where=norm > 0)
+                won = rows[score > best[rows]]
+                kept = score > best[rows]
+                best[rows] = np.maximum(best[rows], score)
+                out["scale"][won], out["dx"][won], out["dy"][won] = size, x[kept], y[kept]
+    return replace(ranking, **{name: values.astype(np.float32) for name, values in out.items()})
+
+
+def _between(settings: Settings) -> list[tuple[float, tuple[float, ...]]]:
+    """The settings' scales and `FINER` times as many, each with its kernel's weights."""
+    order = np.argsort(settings.scales)
+    scales, weights = np.asarray(settings.scales)[order], np.asarray(settings.weights)[order]
+    positions = np.linspace(0, len(scales) - 1, FINER * (len(scales) - 1) + 1)
+    sizes = np.exp(np.interp(positions, np.arange(len(scales)), np.log(scales)))
+    mixed = [np.interp(sizes, scales, column) for column in weights.T]
+    return [
+        (float(size), tuple(float(w) for w in row))
+        for size, row in zip(sizes, np.transpose(mixed), strict=True)
+    ]
+
+
+def _neighbours(
+    settings: Settings, scale: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The next smaller and the next larger of the settings' scales; the scale itself at the ends."""
+    scales = np.sort(settings.scales)
+    at = np.abs(scales[:, None] - scale).argmin(axis=0)
+    return scales[np.maximum(at - 1, 0)], scales[np.minimum(at + 1, len(scales) - 1)]

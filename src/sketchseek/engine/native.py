@@ -63,8 +63,7 @@ class NativeEngine:
 
     def top(self, query: Query, k: int, threads: int | None = None) -> tuple[Ids, Scores]:
         """See `Engine.top`."""
-        seeds = np.empty(0, np.int64)
-        return self._collection.top(self._prepared(query), k, seeds, _threads(threads))
+        return self._collection.top(self._prepared(query), k, _threads(threads))
 
     def project(self, query: Query, axis: int, ids: Ids | None = None, threads: int | None = None) -> Scores:
         """See `Engine.project`."""
@@ -101,25 +100,12 @@ class NativeEngine:
         return _engine.PreparedQuery(
             np.ascontiguousarray(full * (_CODE_UNIT if self._bytes else 1.0), np.float32),
             np.ascontiguousarray(projections, np.float32),
-            _profiles(query),
             np.asarray(settings.frequencies, np.float64),
             query.steps * RADIANS,
             query.reach,
             query.kernels,
             query.mirror,
         )
-
-
-def _profiles(query: Query) -> NDArray[np.float32]:
-    """(P, nx - 1) the share of a perfect match that each frequency of y brings, for the bound of `top`."""
-    weights = query.settings.component_weights[query.kernels].reshape(len(query), *query.settings.shape)
-    vectors = query.vectors.reshape(weights.shape)
-    energy = np.divide(np.square(vectors), weights, out=np.zeros_like(vectors), where=weights > 0).sum(
-        axis=(1, 3)
-    )
-    total = energy.sum(axis=1, keepdims=True)
-    share = (energy[:, 1::2] + energy[:, 2::2]) / np.where(total > 0, total, 1)
-    return np.ascontiguousarray(np.maximum(share, 1e-3), np.float32)
 
 
 def _ids(ids: Ids | None) -> Ids | None:

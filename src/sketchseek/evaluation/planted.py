@@ -1,0 +1,137 @@
+"""Shapes planted in photos: a picture, and where in it a drawing's outline truly is.
+
+A random solid shape is pasted at a known place, scale and mirror into a background; its outline alone is the
+query. Nothing is learned from it, and no data set has truth as exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..contours.points import FRAME, Points, tangent_angle
+
+Pixels = NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A planted shape.
+
+    pixels : uint8 (h, w, 3), the background with the shape in it, longer side 400.
+    outline : the query: the shape's outline, tight, longer side 400, centred.
+    scale, mirrored, dx, dy : where it is, as a `Ranking` says it.
+    box : x0, y0, x1, y1 of the shape in the picture, in pixels.
+    """
+
+    pixels: Pixels
+    outline: Points
+    scale: float
+    mirrored: bool
+    dx: float
+    dy: float
+    box: tuple[float, float, float, float]
+
+
+def random_shape(rng: np.random.Generator) -> NDArray[np.float64]:
+    """(n, 2) corners of a closed shape, tight in a box centred at 0 whose longer side is 400.
+
+    A star-shaped polygon with lobes of its own, stretched and turned: shapes differ from each other and from
+    their mirror images.
+    """
+    t = np.linspace(0, 2 * np.pi, 240, endpoint=False)
+    radius = np.ones_like(t)
+    for k in range(1, 7):
+        radius += rng.normal(0, 0.55 / k) * np.cos(k * t + rng.uniform(0, 2 * np.pi))
+    radius = np.maximum(radius, 0.18)
+    if rng.random() < 0.5:  # straight sides
+        keep = np.sort(rng.choice(len(t), rng.integers(5, 12), replace=False))
+        t, radius = t[keep], radius[keep]
+    corners = np.stack([radius * np.cos(t), radius * rng.uniform(0.6, 1.4) * np.sin(t)], axis=1)
+    corners -= (corners.max(axis=0) + corners.min(axis=0)) / 2
+    return corners * (FRAME / np.ptp(corners, axis=0).max())
+
+
+def outline_points(corners: NDArray[np.float64], spacing: float = 1.0) -> Points:
+    """Points along a closed polygon, one a pixel, with the angles of its sides."""
+    following = np.roll(corners, -1, axis=0)
+    lengths = np.hypot(*(following - corners).T)
+    counts = np.maximum(1, np.round(lengths / spacing)).astype(int)
+    side = np.repeat(np.arange(len(corners)), counts)
+    along = (np.arange(len(side)) - np.repeat(np.cumsum(counts) - counts, counts) + 0.5) / counts[side]
+    x, y = (corners[side] + along[:, None] * (following - corners)[side]).T
+    angle = tangent_angle(*(following - corners)[side].T)
+    width, height = np.ptp(corners, axis=0)
+    weight = np.ones(len(side), np.float32)
+    return Points(x.astype(np.float32), y.astype(np.float32), angle, weight, float(width), float(height))
+
+
+def random_curves(seed: int, closed: int = 6) -> Points:
+    """Contours of nothing in particular: outlines of some shapes, of any size and place."""
+    rng = np.random.default_rng(seed)
+    parts = []
+    for _ in range(closed):
+        points = outline_points(random_shape(rng))
+        if closed > 1:
+            points = points.scaled(rng.uniform(0.1, 0.8)).translated(*rng.uniform(-120, 120, 2))
+        parts.append(points)
+    joined = [np.concatenate([getattr(p, name) for p in parts]) for name in ("x", "y", "angle", "weight")]
+    return Points(*joined, FRAME, FRAME)
+
+
+def random_background(rng: np.random.Generator, width: int = 400, height: int = 300) -> Pixels:
+    """Blobs of colour under a slope of light, for where there are no photos."""
+    import cv2
+
+    coarse = rng.uniform(40, 215, (height // 25, width // 25, 3)).astype(np.float32)
+    blobs = cv2.resize(coarse, (width, height), interpolation=cv2.INTER_CUBIC)
+    fine = cv2.GaussianBlur(rng.normal(0, 40, (height, width, 3)).astype(np.float32), (0, 0), 3.0)
+    return np.clip(blobs + fine, 0, 255).astype(np.uint8)
+
+
+def plant(background: Pixels, rng: np.random.Generator, blur: float = 0.0) -> Planted:
+    """A new shape in a background whose longer side is 400 pixels, blurred beforehand by `blur` pixels."""
+    import cv2
+
+    height, width = background.shape[:2]
+    corners = random_shape(rng)
+    scale = float(rng.uniform(0.6, 1.0))
+    mirrored = bool(rng.random() < 0.5)
+    size = np.ptp(corners, axis=0) * scale
+    fits = np.array([width, height]) - 8
+    if (size > fits).any():
+        scale *= float((fits / size).min())
+        size = np.ptp(corners, axis=0) * scale
+    free = np.minimum((np.array([width, height]) - size) / 2 - 2, 80.0 / scale)
+    dx, dy = (float(v) for v in rng.uniform(-1, 1, 2) * np.maximum(free, 0))
+
+    placed = corners * (-1 if mirrored else 1, 1) * scale + (dx + (width - 1) / 2, dy + (height - 1) / 2)
+    ground = cv2.GaussianBlur(background, (0, 0), blur) if blur > 0 else background
+    mask = np.zeros((height, width), np.uint8)
+    cv2.fillPoly(mask, [np.round(placed * 16).astype(np.int32)], 255, cv2.LINE_AA, 4)
+    inside = ground[mask > 127].mean(axis=0) if (mask > 127).any() else np.full(3, 128.0)
+    colour = np.where(
+        inside > 127, inside - 100, inside + 100
+    )  # a shape that nobody could see proves nothing
+    share = mask[..., None].astype(np.float32) / 255
+    pixels = np.round(ground * (1 - share) + colour * share).astype(np.uint8)
+    (x0, y0), (x1, y1) = placed.min(axis=0), placed.max(axis=0)
+    box = (float(x0), float(y0), float(x1), float(y1))
+    return Planted(pixels, outline_points(corners), scale, mirrored, dx, dy, box)
+
+
+def box_of(outline: Points, scale: float, dx: float, dy: float, shape: tuple[int, ...]) -> tuple[float, ...]:
+    """The outline's tight box, scaled and moved, in pixels of a picture of that shape."""
+    cx, cy = dx + (shape[1] - 1) / 2, dy + (shape[0] - 1) / 2
+    half_w, half_h = outline.width * scale / 2, outline.height * scale / 2
+    return (cx - half_w, cy - half_h, cx + half_w, cy + half_h)
+
+
+def overlap(a: tuple[float, ...], b: tuple[float, ...]) -> float:
+    """Intersection over union of two boxes."""
+    w = min(a[2], b[2]) - max(a[0], b[0])
+    h = min(a[3], b[3]) - max(a[1], b[1])
+    both = max(w, 0) * max(h, 0)
+    return both / ((a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - both)

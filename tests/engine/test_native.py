@@ -1,0 +1,192 @@
+"""Every build of the engine against the reference, for every method, size and number of threads."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sketchseek.descriptor import PRESETS, Query, Settings, X, Y, decode, describe, encode, norms
+from sketchseek.engine import _engine
+from sketchseek.engine.native import VARIABLE, NativeEngine, build_name
+from sketchseek.engine.reference import ReferenceEngine
+from sketchseek.errors import SketchseekError
+from sketchseek.evaluation.planted import random_curves
+
+BUILDS = _engine.supported_builds()
+TOLERANCE = 1e-5
+
+
+@pytest.fixture(params=BUILDS)
+def build(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv(VARIABLE, request.param)
+    return str(request.param)
+
+
+def made(settings: Settings, n: int, storage: str) -> tuple[np.ndarray, np.ndarray]:
+    """Vectors and norms of n pictures; the fourth is blank."""
+    vectors = np.stack([describe(random_curves(seed), settings) for seed in range(n)] or [np.zeros(0)])
+    vectors = vectors.reshape(n, settings.dimensions).astype(np.float32)
+    vectors[3:4] = 0
+    if storage == "float32":
+        return vectors, norms(vectors, settings)
+    codes = encode(vectors, settings) if n else np.empty((0, settings.dimensions), np.int8)
+    return codes, norms(decode(codes, settings), settings)
+
+
+def assert_same(found: NativeEngine, expected: ReferenceEngine, query: Query) -> None:
+    """Scores, projections and both guesses; places must score what they say, whatever ties are broken."""
+    exact = expected.locate(query)
+    for threads in (1, 2):
+        np.testing.assert_allclose(found.scores(query, threads=threads), exact.score, atol=TOLERANCE)
+    np.testing.assert_allclose(found.plain_scores(query), exact.score, atol=TOLERANCE)
+    placed = found.locate(query)
+    np.testing.assert_array_equal(placed.score, found.scores(query))
+    clear = placed.score > 0.01  # a blank picture is nowhere
+    for name in ("pose", "mirrored", "dx", "dy"):
+        np.testing.assert_array_equal(getattr(placed, name)[clear], getattr(exact, name)[clear])
+    for axis in (X, Y):
+        np.testing.assert_allclose(found.project(query, axis), expected.project(query, axis), atol=TOLERANCE)
+    for guide in ("binary", "local"):
+        near, right = found.locate(query, guide=guide), expected.locate(query, guide=guide)
+        np.testing.assert_allclose(near.score, right.score, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("storage", ["float32", "int8"])
+@pytest.mark.parametrize("preset", PRESETS)
+def test_presets(build: str, preset: str, storage: str) -> None:
+    settings = Settings.preset(preset)
+    vectors, its_norms = made(settings, 37, storage)
+    engine = NativeEngine(vectors, its_norms, settings)
+    assert engine.build == build
+    for mirror in (True, False):
+        query = Query.of(random_curves(500, closed=1), settings, mirror=mirror)
+        assert_same(engine, ReferenceEngine(vectors, its_norms, settings), query)
+
+
+@pytest.mark.parametrize("n", [0, 1, 3, 4, 15, 16, 17, 33])
+def test_any_number_of_pictures(build: str, n: int) -> None:
+    settings = Settings.preset("compact")
+    query = Query.of(random_curves(501, closed=1), settings)
+    for storage in ("float32", "int8"):
+        vectors, its_norms = made(settings, n, storage)
+        engine = NativeEngine(vectors, its_norms, settings)
+        assert_same(engine, ReferenceEngine(vectors, its_norms, settings), query)
+        for k in (1, n, n + 5):
+            ids, scores = engine.top(query, max(k, 1))
+            order = np.argsort(-engine.scores(query), kind="stable")[: max(k, 1)]
+            np.testing.assert_array_equal(ids, order)
+            np.testing.assert_array_equal(scores, engine.scores(query)[order])
+
+
+def test_small_maps_and_large_ones(build: str) -> None:
+    for nx, no in ((2, 1), (3, 4), (5, 3), (7, 2)):
+        settings = _settings(nx, no)
+        vectors, its_norms = made(settings, 19, "int8")
+        engine = NativeEngine(vectors, its_norms, settings)
+        query = Query.of(random_curves(502, closed=1), settings, rotations=(0.0, 0.1))
+        assert_same(engine, ReferenceEngine(vectors, its_norms, settings), query)
+
+
+def _settings(nx: int, no: int) -> Settings:
+    """Settings of any size without a fit: multiples of a base, falling weights."""
+    full = Settings.preset("full")
+    return replace(
+        full,
+        frequencies=full.frequencies[:nx],
+        weights=tuple(row[:nx] for row in full.weights),
+        orientation_frequencies=tuple(float(i) for i in range(no)),
+        orientation_weights=tuple(1 / (1 + i) for i in range(no)),
+        code_scales=tuple(tuple(tuple(1.0 for _ in range(no)) for _ in range(nx)) for _ in range(nx)),
+    )
+
+
+def test_a_shortlist_is_scored_as_the_whole_is(build: str) -> None:
+    settings = Settings.preset("compact")
+    vectors, its_norms = made(settings, 50, "int8")
+    engine = NativeEngine(vectors, its_norms, settings)
+    query = Query.of(random_curves(503, closed=1), settings)
+    ids = np.array([49, 0, 17, 17, 3, 31])
+    np.testing.assert_array_equal(engine.scores(query, ids), engine.scores(query)[ids])
+    for axis in (X, Y):
+        np.testing.assert_array_equal(engine.project(query, axis, ids), engine.project(query, axis)[ids])
+    for guide in (None, "binary", "local"):
+        some, whole = engine.locate(query, ids, guide), engine.locate(query, guide=guide)
+        np.testing.assert_array_equal(some.dx, whole.dx[ids])
+        np.testing.assert_array_equal(some.score, whole.score[ids])
+    for wrong in (-1, 50):
+        with pytest.raises(IndexError, match="picture numbers"):
+            engine.scores(query, np.array([wrong]))
+
+
+@pytest.mark.parametrize("preset", ["compact", "precise"])
+def test_the_pruned_top_is_the_exhaustive_one(build: str, preset: str) -> None:
+    """Enough pictures for the sample that the bound is learned from; ties among them."""
+    settings = Settings.preset(preset)
+    seeds, _ = made(settings, 60, "float32")
+    rng = np.random.default_rng(0)
+    n = 17_000 if preset == "compact" and build != "portable" else 16_400
+    mixed = seeds[rng.integers(0, 60, n)] + 0.6 * seeds[rng.integers(0, 60, n)] * rng.random(
+        (n, 1), np.float32
+    )
+    codes = encode(mixed, settings)
+    codes[5000:5040] = codes[9000:9040]
+    engine = NativeEngine(codes, norms(decode(codes, settings), settings), settings)
+    for seed in (600, 601):
+        query = Query.of(random_curves(seed, closed=1), settings)
+        scores = engine.scores(query)
+        order = np.argsort(-scores, kind="stable")
+        for k, threads in ((1, 1), (100, 1), (100, 2), (3000, 2)):
+            ids, found = engine.top(query, k, threads)
+            np.testing.assert_array_equal(ids, order[:k])
+            np.testing.assert_array_equal(found, scores[order[:k]])
+
+
+def test_the_largest_are_selected_with_ties_to_the_lower_number() -> None:
+    rng = np.random.default_rng(0)
+    for n, k in ((0, 3), (1, 1), (1000, 10), (1000, 1000), (1000, 2000), (5000, 1), (777, 0)):
+        scores = np.round(rng.normal(size=n), 2).astype(np.float32)
+        expected = np.sort(np.argsort(-scores, kind="stable")[:k])
+        np.testing.assert_array_equal(_engine.largest(scores, k), expected)
+
+
+def test_one_byte_scores_are_close_to_those_of_floats() -> None:
+    for preset in PRESETS:
+        settings = Settings.preset(preset)
+        vectors = np.stack([describe(random_curves(seed), settings) for seed in range(400)])
+        codes = encode(vectors, settings)
+        floats = NativeEngine(vectors, norms(vectors, settings), settings)
+        bytes_ = NativeEngine(codes, norms(decode(codes, settings), settings), settings)
+        queries = [Query.of(random_curves(seed, closed=1), settings) for seed in range(700, 706)]
+        errors = np.abs([floats.scores(q) - bytes_.scores(q) for q in queries])
+        assert errors.max() < 0.005
+        assert errors.mean() < 0.001
+
+
+def test_an_unknown_build_is_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "quantum")
+    with pytest.raises(SketchseekError, match="SKETCHSEEK_ENGINE=quantum is not available"):
+        build_name()
+
+
+def test_wrong_arrays_are_refused() -> None:
+    settings = Settings.preset("compact")
+    vectors, its_norms = made(settings, 5, "int8")
+    with pytest.raises(ValueError, match=r"\(n, D\)"):
+        NativeEngine(vectors[:, :-1], its_norms, settings)
+    with pytest.raises(ValueError, match="int8 or float32"):
+        NativeEngine(vectors.astype(np.float64), its_norms, settings)
+    engine = NativeEngine(vectors, its_norms, settings)
+    with pytest.raises(ValueError, match="other settings"):
+        engine.scores(Query.of(random_curves(1, closed=1), Settings.preset("precise")))
+    with pytest.raises(ValueError, match="threads must be positive"):
+        engine.scores(Query.of(random_curves(1, closed=1), settings), threads=0)
+
+
+def test_an_index_fits_in_its_memory() -> None:
+    settings = Settings.preset("compact")
+    engine = NativeEngine(np.ones((20_000, 243), np.int8), np.ones((20_000, 3, 3), np.float32), settings)
+    assert engine.memory / len(engine) <= 300
+    engine.project(Query.of(random_curves(1, closed=1), settings), X)
+    assert engine.memory / len(engine) <= 360
