@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -160,6 +161,13 @@ def run_bench(
         "two-stage",
         lambda q: rank(collection, q, method="dpf", k=100, shortlist=short, threads=threads),
     )
+    if find_spec("faiss") is not None:
+        from .expansion.bench_rows import expanded, synthetic
+
+        depicted = synthetic(pictures)
+        for count in sorted({threads, min(2, os.cpu_count() or 1)}):
+            measure("expanded-top100", expanded(collection, depicted, 100, count), count=count)
+        del depicted
     floats = codes[:SHORTLIST] * settings.component_scales
     plain = NativeEngine(floats, code_norms[:SHORTLIST], settings)
     plain.project(queries[0], X)
@@ -203,6 +211,7 @@ def format_table(document: dict[str, Any]) -> str:
         "rerank-numpy": "rerank-exact",
         "exhaustive-plain": "exhaustive",
         "exhaustive-top100": "exhaustive",
+        "expanded-top100": "exhaustive-top100",
     }
     for row in rows:
         other = versus.get(row["method"])

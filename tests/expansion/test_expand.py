@@ -42,10 +42,10 @@ def test_without_anything_the_order_is_that_of_the_shape():
 def test_blending_is_the_sum_of_z_scores():
     pictures, shape, drawing, _ = world()
     ids, scores = rerank(ShapeScores(shape), pictures, 300, drawing=drawing, expand=0, blend=0.5)
-    network = pictures.products(drawing, np.arange(300))
+    network = pictures.products(drawing)
     total = (shape - shape.mean()) / shape.std() + 0.5 * (network - network.mean()) / network.std()
-    np.testing.assert_array_equal(ids, np.argsort(-total, kind="stable"))
-    np.testing.assert_allclose(scores, np.sort((total - total.mean()) / total.std())[::-1], atol=1e-3)
+    np.testing.assert_allclose(scores, ((total - total.mean()) / total.std())[ids], atol=0.01)
+    assert (np.diff(scores) <= 0).all()
 
 
 def test_picked_examples_replace_the_first_hits():
@@ -105,7 +105,6 @@ def test_a_large_collection_gives_the_same_from_candidates(monkeypatch):
     drawing /= np.linalg.norm(drawing)
     candidates = rerank(ShapeScores(shape), Pictures(stored), 20, drawing=drawing)
     monkeypatch.setattr(pictures_module, "LARGE", 10**9)
-    monkeypatch.setattr("sketchseek.expansion.expand._POOL", 10**9)
     everything = rerank(ShapeScores(shape), Pictures(stored), 20, drawing=drawing)
     assert len(set(candidates[0].tolist()) & set(everything[0].tolist())) >= 18
     np.testing.assert_allclose(candidates[1], everything[1], atol=0.3)

@@ -14,7 +14,7 @@ model for object retrieval", ICCV 2007.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -30,9 +30,8 @@ _CARRIED = 0.3  # weight of the first ranking's z-score beside the first round's
 _KEPT = 0.2  # the same in the final score
 _FIRST = 20  # so many come first by the final score; among them, the drawing itself counts once more
 _AGAIN = 0.3
-_USUAL = 3  # hits beyond this many times those averaged are no longer first hits
-_POOL = 2000  # of a large collection, how many candidates each kind of score may name
-_YARDSTICK = 2048  # pictures that say what a usual score is
+_BEYOND = 3  # this many times further down than the last hit averaged, hits are nothing special
+_POOL = 500  # of a large collection, how many candidates each kind of score may name
 
 
 class Shape(Protocol):
@@ -98,39 +97,24 @@ def rerank(
     ids, scores : ndarrays of shape (k,)
         Pictures by number, best first, and what ordered them.
     """
-    n = len(pictures)
-    pool = max(_POOL, k)
-    yardstick = pictures.spread[:: -(-len(pictures.spread) // _YARDSTICK) or 1]
-
-    usual_shape = shape.at(yardstick)
-
-    def alike(query: Vector, ids: Ids) -> Vector:
-        return _z(pictures.products(query, ids), pictures.products(query, yardstick))
-
-    def blended(ids: Ids) -> Vector:
-        score = _z(shape.at(ids), usual_shape)
-        return score if drawing is None or not blend else score + blend * alike(drawing, ids)
-
-    usual = blended(yardstick)
-    ids: Ids = np.arange(n)
-    if n > pool * 10:
-        ids = shape.best(pool)
-        if drawing is not None and blend:
-            ids = np.union1d(ids, pictures.best(drawing, pool, threads))
-    score = before = _z(blended(ids), usual)
+    first = _First(shape, pictures, drawing if blend else None, blend)
+    known = _Known(pictures, first, max(_POOL, 2 * k), threads)
+    known.add(shape.best)
+    if first.drawing is not None:
+        known.add_like(first.drawing)
+    score = known.before
     rounds: list[tuple[float, _Chosen | None]]
     if len(picked):
         rounds = [(_KEPT, _Chosen(np.asarray(picked, np.int64), np.ones(len(picked), np.float32)))]
     else:
         rounds = [(_CARRIED, None), (_KEPT, None)] if expand else []
     for kept, given in rounds:
-        query = _average(pictures, given or _best(ids, score, expand))
+        query = _average(pictures, given or _best(known.ids, score, expand))
         if query is None:
             break
-        if n > pool * 10:
-            ids = np.union1d(ids, pictures.best(query, pool, threads))
-            before = _z(blended(ids), usual)
-        score = alike(query, ids) + kept * before
+        known.add_like(query)
+        score = known.alike(query) + kept * known.before
+    ids, before = known.ids, known.before
     order = np.argsort(-score, kind="stable")[: max(k, _FIRST)]
     score = score[order]
     if rounds:
@@ -138,6 +122,60 @@ def rerank(
         again = np.argsort(-(score[:_FIRST] + _AGAIN * before[first_page]), kind="stable")
         order[:_FIRST] = first_page[again]
     return ids[order[:k]], score[:k]
+
+
+class _First:
+    """The first ranking's score: shape and the network's opinion of the drawing, as one z-score."""
+
+    def __init__(self, shape: Shape, pictures: Pictures, drawing: Vector | None, blend: float) -> None:
+        self.drawing, self._shape, self._blend = drawing, shape, blend
+        self._usual_shape = shape.at(pictures.usual)
+        self._usual_network = pictures.usual_vectors @ drawing if drawing is not None else None
+        self._usual = self._sum(self._usual_shape, self._usual_network)
+
+    def _sum(self, shape: Vector, network: Vector | None) -> Vector:
+        total = _z(shape, self._usual_shape)
+        if network is not None and self._usual_network is not None:
+            total = total + self._blend * _z(network, self._usual_network)
+        return total
+
+    def __call__(self, ids: Ids, network: Vector | None) -> Vector:
+        return _z(self._sum(self._shape.at(ids), network), self._usual)
+
+
+class _Known:
+    """Pictures that are being ranked: all of a small collection, of a large one those that were ever near."""
+
+    def __init__(self, pictures: Pictures, first: _First, pool: int, threads: int) -> None:
+        self._pictures, self._first = pictures, first
+        self._pool, self._threads = pool, threads
+        self.ids: Ids = np.zeros(0, np.int64)
+        self.before: Vector = np.zeros(0, np.float32)
+        self._vectors = np.zeros((0, pictures.usual_vectors.shape[1]), np.float32)
+
+    def add(self, best: Callable[[int], Ids]) -> None:
+        """Know those that `best` names, too."""
+        if self._pictures.small:
+            new = np.arange(len(self._pictures)) if not len(self.ids) else self.ids[:0]
+        else:
+            new = np.setdiff1d(best(self._pool), self.ids)
+            self._vectors = np.concatenate([self._vectors, self._pictures.vectors(new)])
+        if len(new):
+            self.ids = np.concatenate([self.ids, new])
+            drawing = self._first.drawing
+            network = None if drawing is None else self._products(drawing)[-len(new) :]
+            self.before = np.concatenate([self.before, self._first(new, network)])
+
+    def add_like(self, query: Vector) -> None:
+        """Know those that are most like the query, too."""
+        self.add(lambda k: self._pictures.best(query, k, self._threads))
+
+    def alike(self, query: Vector) -> Vector:
+        """How much each is like the query, as a z-score."""
+        return _z(self._products(query), self._pictures.usual_vectors @ query)
+
+    def _products(self, query: Vector) -> Vector:
+        return self._pictures.products(query) if self._pictures.small else self._vectors @ query
 
 
 def _z(values: Vector, usual: Vector) -> Vector:
@@ -157,7 +195,7 @@ def _best(ids: Ids, score: Vector, n: int) -> _Chosen:
 
     So the number of pictures that count adapts: few when few stand out, all when all are alike.
     """
-    order = np.argsort(-score, kind="stable")[: _USUAL * n]
+    order = np.argsort(-score, kind="stable")[: _BEYOND * n]
     above = score[order] - score[order[-1]]
     return _Chosen(ids[order[:n]], above[:n] if above[0] > 0 else np.ones_like(above[:n]))
 

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from sketchseek.expansion.quantisation import LARGE, Ids, ProductCodes, ScalarCodes, Vector
 
 _BATCH = 65_536
+_TRAINING = 16_384  # vectors that codebooks are learned on: a thousand a centroid
+_USUAL = 1024  # pictures that say what a usual score is
 _PRIOR_WEIGHT = 64  # a collection's own mean counts for half when it has as many pictures
 
 
@@ -52,10 +54,12 @@ class Pictures:
         self.mean: Vector = np.asarray(
             weight * own + (1 - weight) * (own if prior is None else prior), np.float32
         )
-        self.spread: Ids = some[there] if there.any() else some
-        """Some pictures from all over the collection, by number: enough for a mean and a deviation."""
+        spread: Ids = some[there] if there.any() else some
+        self.usual: Ids = spread[:: -(-len(spread) // _USUAL)]
+        """Some pictures from all over the collection, by number: they say what a usual score is."""
+        self.usual_vectors = self.vectors(self.usual)
         self._scalar = ScalarCodes(self.vectors(np.arange(n))) if n < LARGE else None
-        self._product = _codes(self, cache) if n >= LARGE else None
+        self._product = _codes(self, spread, cache) if n >= LARGE else None
 
     def __len__(self) -> int:
         return len(self._stored)
@@ -71,20 +75,25 @@ class Pictures:
             centred / np.maximum(np.linalg.norm(centred, axis=1, keepdims=True), 1e-9), np.float32
         )
 
-    def products(self, query: Vector, ids: Ids) -> Vector:
-        """Cosines of some of the pictures with the query; 0 for a picture without a descriptor."""
-        if self._scalar is not None:
-            return self._scalar.products(query)[ids]
-        return np.asarray(self.vectors(ids) @ query, np.float32)
+    @property
+    def small(self) -> bool:
+        """Whether all pictures are compared, by one byte per component; of many, only candidates are."""
+        return self._product is None
+
+    def products(self, query: Vector) -> Vector:
+        """Cosines of all pictures of a small collection with the query; 0 for one without a descriptor."""
+        if self._scalar is None:
+            raise ValueError("too many pictures to compare all with a query")
+        return self._scalar.products(query)
 
     def best(self, query: Vector, k: int, threads: int = 1) -> Ids:
-        """Candidates for the k pictures most like the query; of a small collection, everything."""
+        """Candidates for the k pictures of a large collection that are most like the query."""
         if self._product is None:
-            return np.arange(len(self))
+            raise ValueError("a small collection is compared in full")
         return self._product.best(query, k, threads)
 
 
-def _codes(pictures: Pictures, cache: Cache | None) -> ProductCodes:
+def _codes(pictures: Pictures, spread: Ids, cache: Cache | None) -> ProductCodes:
     """Those that were kept for this version; else made now, with codebooks that were kept while they fit."""
     n = len(pictures)
     codes = None
@@ -96,7 +105,7 @@ def _codes(pictures: Pictures, cache: Cache | None) -> ProductCodes:
                 return found
             codes = found or codes
     if codes is None or codes.outgrown(n):
-        codes = ProductCodes.train(pictures.vectors(pictures.spread), n)
+        codes = ProductCodes.train(pictures.vectors(spread[:: -(-len(spread) // _TRAINING)]), n)
     codes.encode(pictures.vectors(np.arange(i, min(i + _BATCH, n))) for i in range(0, n, _BATCH))
     if cache is not None:
         with suppress(OSError):  # a folder that can't be written keeps none
