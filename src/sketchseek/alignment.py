@@ -138,7 +138,7 @@ def align_near(
         d = query.translations(pose)
         if guide == "binary":
             signs = binary_2d(polynomial_2d(unit, vectors, query.settings), d, d, query.settings)
-            at = np.unravel_index(signs.reshape(len(signs), -1).argmax(axis=1), signs.shape[1:])
+            at = np.unravel_index(signs.reshape(len(signs), len(d) ** 2).argmax(axis=1), signs.shape[1:])
         elif guide == "local":
             at = tuple(
                 evaluate_1d(

@@ -220,7 +220,8 @@ def format_table(document: dict[str, Any]) -> str:
         lines.append(
             f"{row['method']:24}{row['storage']:9}{row['pictures']:>10}{row['threads']:>8}"
             f"{row['ms']:>11.1f}"
-            f"{row['pictures_per_second'] / row['threads'] / 1e6:>10.2f}{ratio:>9}{shares[0]:>7}{shares[1]:>7}"
+            f"{row['pictures_per_second'] / row['threads'] / 1e6:>10.2f}"
+            f"{ratio:>9}{shares[0]:>7}{shares[1]:>7}"
         )
     return "\n".join(lines)
 

@@ -10,7 +10,7 @@ the projections' translations, the last two in an N x N neighbourhood.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -18,14 +18,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .alignment import Placement, climb, polynomial_2d, variants
-from .descriptor import FULL, Query, Settings, X, Y, decode, norms
+from .contours.points import Points
+from .descriptor import FULL, Query, Settings, X, Y, decode, describe, encode, norms
 from .engine import Engine, Ids
-from .engine.native import NativeEngine
+from .engine.native import NativeEngine, select
 
 METHODS = ("exhaustive", "projections", "dpf")
 RERANKINGS = ("exact", "binary", "local")
 PRE_SHORTLIST = 3
 """How many times the shortlist `dpf` keeps after its first projection."""
+_BLOCK = 8192
 FINER = 4
 """Steps between one scale of the query and the next that `refine` tries."""
 
@@ -53,6 +55,14 @@ class Collection:
 
     def __len__(self) -> int:
         return len(self.engine)
+
+    def with_settings(self, settings: Settings) -> Collection:
+        """The same vectors for other kernels (`Settings.with_scales`): only the norms are computed anew."""
+        codes = self.vectors.dtype == np.int8
+        blocks = [self.vectors[b : b + _BLOCK] for b in range(0, len(self), _BLOCK)]
+        found = [norms(decode(block, settings) if codes else block, settings) for block in blocks]
+        empty = np.empty((0, len(settings.scales), 3), np.float32)
+        return Collection(self.vectors, np.concatenate([empty, *found]), settings)
 
 
 @dataclass(frozen=True)
@@ -103,6 +113,8 @@ def rank(
     if size < 1:
         raise ValueError(f"shortlist must be positive, got {size}")
     ids = _shortlist(engine, query, method, size, threads)
+    if rerank == "exact" and k is not None and k < len(ids):
+        ids = ids[select(engine.scores(query, ids, threads), k)]  # only what is returned needs a place
     guide = None if rerank == "exact" else rerank
     return _ranking(ids, engine.locate(query, ids, guide, neighborhood, threads), query, k)
 
@@ -117,11 +129,11 @@ def _shortlist(engine: Engine, query: Query, method: str, size: int, threads: in
     if method == "dpf":
         first = query.first_projection
         one = engine.project(query, first, threads=threads)
-        ids = largest(one, PRE_SHORTLIST * size)
+        ids = select(one, PRE_SHORTLIST * size)
         total = one[ids] + engine.project(query, Y if first == X else X, ids, threads)
-        return np.sort(ids[largest(total, size)])
+        return ids[select(total, size)]
     total = engine.project(query, X, threads=threads) + engine.project(query, Y, threads=threads)
-    return np.sort(largest(total, size))
+    return select(total, size)
 
 
 def largest(scores: NDArray[np.float32], k: int) -> Ids:
@@ -185,6 +197,53 @@ def refine(collection: Collection, query: Query, ranking: Ranking) -> Ranking:
                 best[rows] = np.maximum(best[rows], score)
                 out["scale"][won], out["dx"][won], out["dy"][won] = size, x[kept], y[kept]
     return replace(ranking, **{name: values.astype(np.float32) for name, values in out.items()})
+
+
+@dataclass(frozen=True)
+class SeparateKernels:
+    """What the paper compares with: a descriptor for each kernel, on frequencies of its own, all stored.
+
+    collections : one for each scale, of settings with that scale alone.
+    """
+
+    collections: tuple[Collection, ...]
+
+    @classmethod
+    def of(cls, pictures: Iterable[Points], settings: Settings) -> SeparateKernels:
+        """One-byte descriptors of the pictures, as many as the settings have scales."""
+        n = len(settings.frequencies), len(settings.orientation_frequencies)
+        alone = [Settings.fit(*n, scales=(scale,)) for scale in settings.scales]
+        points = list(pictures)
+        codes = [encode(np.stack([describe(p, one) for p in points]), one) for one in alone]
+        return cls(
+            tuple(Collection(c, norms(decode(c, one), one), one) for c, one in zip(codes, alone, strict=True))
+        )
+
+    def rank(self, drawing: Points, mirror: bool = True, threads: int | None = None) -> Ranking:
+        """Every picture, by the best of its descriptors' exact scores."""
+        placed = [
+            (c, query, c.engine.locate(query, threads=threads))
+            for c in self.collections
+            for query in [Query.of(drawing, c.settings, mirror)]
+        ]
+        best = np.argmax([found.score for _, _, found in placed], axis=0)
+        everything = np.arange(len(best))
+
+        def chosen(values: list[NDArray[Any]]) -> NDArray[Any]:
+            return np.stack(values)[best, everything]
+
+        score = chosen([found.score for _, _, found in placed])
+        order = largest(score, len(score))
+        scales = [query.scales[found.pose].astype(np.float32) for _, query, found in placed]
+        return Ranking(
+            ids=order,
+            score=score[order],
+            scale=chosen(scales)[order],
+            rotation=np.zeros(len(order), np.float32),
+            mirrored=chosen([found.mirrored for _, _, found in placed])[order],
+            dx=chosen([found.dx for _, _, found in placed])[order],
+            dy=chosen([found.dy for _, _, found in placed])[order],
+        )
 
 
 def _between(settings: Settings) -> list[tuple[float, tuple[float, ...]]]:

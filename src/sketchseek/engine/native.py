@@ -30,6 +30,11 @@ def build_name() -> str:
     return wanted
 
 
+def select(scores: Scores, k: int) -> Ids:
+    """Positions of the k largest, ascending; ties go to the lower ones. By a histogram, not a sort."""
+    return _engine.largest(np.ascontiguousarray(scores, np.float32), k)
+
+
 class NativeEngine:
     """Vectors (n, D), int8 or float32, used where they lie, and their norms (n, S, 3)."""
 
