@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
+import logging.handlers
 import os
+import queue
 import secrets
 import socket
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from urllib.parse import quote
 
 from ..errors import SketchseekError
@@ -32,10 +35,9 @@ def serve(
         token = secrets.token_urlsafe(24)
     limits = Limits()
     listener = listen(host, port)
-    log_to_stderr()
     app = create_app(where, host=host, token=token, limits=limits)
     print(f"sketchseek is at {address(host, listener.getsockname()[1], token)}", flush=True)
-    with suppress(KeyboardInterrupt):  # Ctrl+C is how one stops it
+    with suppress(KeyboardInterrupt), access_log():  # Ctrl+C is how one stops it
         uvicorn.Server(uvicorn.Config(app, **uvicorn_options(limits))).run(sockets=[listener])
 
 
@@ -68,10 +70,25 @@ def own_address() -> str:
             return "127.0.0.1"
 
 
-def log_to_stderr() -> None:
-    """One line of JSON for each request; what went wrong, in words."""
-    access = logging.getLogger("sketchseek.access")
+class Patient(logging.handlers.QueueHandler):
+    """Hands lines to a thread. Where nobody reads them, as in a stopped terminal, they are dropped."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
+        """Not even the news that the queue is full may wait for that reader."""
+
+
+@contextmanager
+def access_log() -> Iterator[None]:
+    """One line of JSON on stderr for each request."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(message)s"))
-    access.handlers, access.propagate = [handler], False
+    lines: queue.Queue[logging.LogRecord] = queue.Queue(10_000)
+    writer = logging.handlers.QueueListener(lines, handler)
+    access = logging.getLogger("sketchseek.access")
+    access.handlers, access.propagate = [Patient(lines)], False
     access.setLevel(logging.INFO)
+    writer.start()
+    try:
+        yield
+    finally:
+        writer.stop()

@@ -424,7 +424,7 @@ def add_routes(app: FastAPI, service: Service) -> None:
 
     @app.get("/metrics", response_class=PlainTextResponse, responses=documented(), summary="For Prometheus")
     async def metrics() -> str:
-        index = service.library.index()
+        index = await service.off_loop(service.library.index)
         return service.metrics.text(
             {
                 "sketchseek_pictures": len(index) if index is not None else 0,

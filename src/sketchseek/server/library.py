@@ -64,22 +64,31 @@ class Library:
         self._cache = Cache(CACHE_BYTES)
 
     def index(self) -> Index | None:
-        """The newest version; None where there is no index yet."""
-        with self._lock:
-            now = time.monotonic()
-            if now - self._looked < REFRESH_SECONDS:
-                return self._index
-            self._looked = now
-            from ..index import Index
+        """The newest version; None where there is no index yet.
 
-            try:
-                if self._index is None:
-                    self._index = Index.open(self.where)
-                else:
-                    self._index.refresh()
-            except SketchseekError:
-                self._index = None  # not made yet, or taken away
+        Going to a newer one may take a while: whoever comes then is given the one before.
+        """
+        if time.monotonic() - self._looked < REFRESH_SECONDS:
             return self._index
+        if not self._lock.acquire(blocking=self._index is None):
+            return self._index
+        try:
+            self._index = self._newest()
+            self._looked = time.monotonic()
+            return self._index
+        finally:
+            self._lock.release()
+
+    def _newest(self) -> Index | None:
+        from ..index import Index
+
+        try:
+            if self._index is None:
+                return Index.open(self.where)
+            self._index.refresh()
+            return self._index
+        except SketchseekError:
+            return None  # not made yet, or taken away
 
     def ready(self) -> Index:
         """The newest version; `NoIndexError` where there is none."""

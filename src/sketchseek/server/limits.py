@@ -30,4 +30,4 @@ class Limits:
     body_seconds: float = 30.0  # for the whole body
     decoding_seconds: float = 10.0
     search_seconds: float = 20.0  # in the queue and running
-    request_seconds: float = 60.0  # everything, the answer's way to a slow reader included
+    request_seconds: float = 300.0  # everything, the answer's way to a slow reader included
