@@ -147,7 +147,10 @@ def test_a_mistake_gets_a_sentence(
     assert len(err.strip().splitlines()) == 1
 
 
-@pytest.mark.parametrize("words", [[], ["search"], ["search", "a", "-k", "0"], ["frobnicate"], ["index"]])
+@pytest.mark.parametrize(
+    "words",
+    [[], ["search"], ["search", "a", "-k", "0"], ["serve", "--port", "99999"], ["frobnicate"], ["index"]],
+)
 def test_wrong_usage_is_2(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         cli.main(words)

@@ -332,7 +332,7 @@ def _add_address(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--host", default="127.0.0.1", help="address to listen on (default: this machine only)"
     )
-    parser.add_argument("--port", type=_count, default=8000, help="default: 8000")
+    parser.add_argument("--port", type=_port, default=8000, help="default: 8000")
     parser.add_argument("--token", help="what a visitor must know")
 
 
@@ -352,6 +352,13 @@ def _count(text: str) -> int:
     value = int(text)
     if value < 0:
         raise argparse.ArgumentTypeError("must be 0 or more")
+    return value
+
+
+def _port(text: str) -> int:
+    value = int(text)
+    if not 0 <= value < 2**16:
+        raise argparse.ArgumentTypeError("must be from 0 to 65535")
     return value
 
 
