@@ -28,6 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--shortlist", type=_positive, metavar="S")
     parser.add_argument("--rerank", choices=("exact", "binary", "local"), default="exact")
     parser.add_argument("--neighborhood", type=_positive, default=3, metavar="N")
+    parser.add_argument("--expansion", action="store_true", help="search with what photos depict, too")
+    parser.add_argument("--expand", type=int, metavar="N", help="with --expansion, as in `search`")
+    parser.add_argument("--blend", type=float, metavar="W", help="with --expansion, as in `search`")
     parser.add_argument("--no-mirror", dest="mirror", action="store_false")
     parser.add_argument("--storage", choices=("int8", "float32"), default="int8")
     parser.add_argument("--queries", type=_positive, metavar="N", help="only N of the drawings, at random")
@@ -52,6 +55,12 @@ def run(args: argparse.Namespace) -> int:
         experiment = experiment.sample(args.queries)
     if args.moved:
         experiment = experiment.moved()
+    depiction = None
+    if args.expansion:
+        from .depiction import Depiction
+
+        with shown(sys.stderr) as progress:
+            depiction = Depiction.of(data, expand=args.expand, blend=args.blend, progress=progress)
     document = experiment.evaluate(
         Settings.preset(args.preset),
         args.method,
@@ -60,6 +69,7 @@ def run(args: argparse.Namespace) -> int:
         shortlist=args.shortlist,
         rerank=args.rerank,
         neighborhood=args.neighborhood,
+        depiction=depiction,
     )
     print(json.dumps(document) if args.json else as_text(document))
     return 0

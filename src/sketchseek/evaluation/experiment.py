@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from ..ranking import Collection, Ranking, rank, refine
 from .datasets import DataSet
 from .extraction import PictureContours, contours_of_pictures
 from .scoring import SHOWN, Found, QueryScore, score, summary
+
+if TYPE_CHECKING:
+    from .depiction import Depiction
 
 NOTHING = np.zeros(0, np.float32)
 
@@ -96,14 +99,24 @@ class Experiment:
         codes = encode(vectors, settings)
         return Collection(codes, norms(decode(codes, settings), settings), settings)
 
-    def run(self, collection: Collection, *, mirror: bool = True, **method: Any) -> list[QueryScore]:
-        """Search for every drawing; `method` as `rank` takes it."""
+    def run(
+        self,
+        collection: Collection,
+        *,
+        mirror: bool = True,
+        depiction: Depiction | None = None,
+        **method: Any,
+    ) -> list[QueryScore]:
+        """Search for every drawing; `method` as `rank` takes it, or with what the photos depict."""
         scores = []
         for query, sketch in zip(self.data.queries, self.sketches, strict=True):
             found = Found(np.zeros(0, np.int64))
             if sketch is not None:
                 asked = Query.of(sketch.points, collection.settings, mirror=mirror)
-                ranking = rank(collection, asked, **method)
+                if depiction is None:
+                    ranking = rank(collection, asked, **method)
+                else:
+                    ranking = depiction.search(collection, asked, sketch)
                 found = Found(ranking.ids, self.boxes(sketch, collection, asked, ranking))
             scores.append(score(self.data, query, found))
         return scores

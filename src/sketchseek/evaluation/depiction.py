@@ -1,0 +1,74 @@
+"""What a data set's photos depict, remembered between runs: for evaluating blending and query expansion."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..contours.drawing import Sketch
+from ..contours.picture import load_picture
+from ..descriptor import Query
+from ..errors import SketchseekError
+from ..expansion import PictureDescriber, Pictures, get_describer, usual_mean
+from ..expansion.search import Expanded
+from ..ranking import Collection, Ranking
+from .datasets import DataSet
+from .extraction import cache_folder
+
+
+@dataclass(frozen=True)
+class Depiction:
+    """Descriptors of a data set's photos, and how to search with them."""
+
+    describer: PictureDescriber
+    pictures: Pictures
+    expand: int | None = None
+    blend: float | None = None
+
+    @classmethod
+    def of(
+        cls,
+        data: DataSet,
+        describer: PictureDescriber | None = None,
+        *,
+        expand: int | None = None,
+        blend: float | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Depiction:
+        """Describe the photos, or remember them from another run; an unreadable one has no descriptor."""
+        network = describer or get_describer()
+        rows = np.full((len(data.photos), network.dimension), np.nan, np.float16)
+        for i, path in enumerate(data.photos):
+            with suppress(SketchseekError, OSError):  # the contours have said so
+                rows[i] = _remembered(path, network)
+            if progress:
+                progress(i + 1, len(data.photos))
+        return cls(network, Pictures(rows, usual_mean(network.name)), expand, blend)
+
+    def search(self, collection: Collection, query: Query, sketch: Sketch) -> Ranking:
+        """All photos, best first, as Index.search ranks them."""
+        how = Expanded(self.describer, self.pictures, self.expand, self.blend)
+        return how.search(collection, query, sketch, len(self.pictures), None)[0]
+
+
+def _remembered(path: Path, describer: PictureDescriber) -> NDArray[np.float16]:
+    content = path.read_bytes()
+    key = hashlib.sha256(f"{describer.version} ".encode() + content).hexdigest()
+    kept = cache_folder().parent / "descriptors" / key[:2] / f"{key[2:]}.npy"
+    try:
+        return np.asarray(np.load(kept, allow_pickle=False))
+    except (OSError, ValueError):
+        pass  # not there yet, or cut short
+    vector = describer(load_picture(path).pixels).astype(np.float16)
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    partial = kept.with_suffix(f".{os.getpid()}.npy")
+    np.save(partial, vector)
+    partial.replace(kept)
+    return vector
