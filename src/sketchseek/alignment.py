@@ -33,7 +33,7 @@ def basis(translations: ArrayLike, frequencies: ArrayLike) -> Array:
     """(...,) radians -> (..., Dx): [1, cos w1 d, sin w1 d, ...], what the coefficients belong to."""
     phase = np.asarray(translations, np.float64)[..., None] * np.asarray(frequencies)
     parts = np.stack([np.cos(phase), np.sin(phase)], axis=-1)
-    return _drop_sine_of_zero(parts.reshape(*phase.shape[:-1], -1), -1)
+    return _drop_sine_of_zero(parts.reshape(*phase.shape[:-1], 2 * phase.shape[-1]), -1)
 
 
 def polynomial_1d(query: ArrayLike, vectors: ArrayLike, settings: Settings) -> Array:
@@ -43,7 +43,8 @@ def polynomial_1d(query: ArrayLike, vectors: ArrayLike, settings: Settings) -> A
     """
     q, v = (_pairs_1d(a, settings) for a in (query, vectors))
     coefficients = np.einsum("pqr,iqo,...iro->...ip", _TURN, q, v)
-    return _drop_sine_of_zero(coefficients.reshape(*coefficients.shape[:-2], -1), -1)
+    *lead, n, _ = coefficients.shape
+    return _drop_sine_of_zero(coefficients.reshape(*lead, 2 * n), -1)
 
 
 def polynomial_2d(query: ArrayLike, vectors: ArrayLike, settings: Settings) -> Array:
@@ -265,7 +266,7 @@ def _pairs_1d(vectors: ArrayLike, settings: Settings) -> Array:
     vectors = np.asarray(vectors, np.float64)
     dx, _, do = settings.shape
     v = _add_sine_of_zero(vectors.reshape(*vectors.shape[:-1], dx, do), -2)
-    return v.reshape(*vectors.shape[:-1], -1, 2, do)
+    return v.reshape(*vectors.shape[:-1], len(settings.frequencies), 2, do)
 
 
 def _pairs_2d(vectors: ArrayLike, settings: Settings) -> Array:

@@ -288,7 +288,7 @@ def projection(vectors: ArrayLike, axis: int, settings: Settings) -> NDArray[Any
     vectors = np.asarray(vectors)
     cube = vectors.reshape(*vectors.shape[:-1], *settings.shape)
     part = cube[..., :, 0, :] if axis == X else cube[..., 0, :, :]
-    return part.reshape(*vectors.shape[:-1], -1)
+    return part.reshape(*vectors.shape[:-1], settings.shape[0] * settings.shape[2])
 
 
 def mirror_signs(settings: Settings) -> Floats:

@@ -131,27 +131,29 @@ def test_a_shortlist_is_scored_as_the_whole_is(build: str) -> None:
             engine.scores(query, np.array([wrong]))
 
 
-@pytest.mark.parametrize("preset", ["compact", "precise"])
-def test_the_pruned_top_is_the_exhaustive_one(build: str, preset: str) -> None:
-    """Enough pictures for the sample that the bound is learned from; ties among them."""
-    settings = Settings.preset(preset)
+@lru_cache
+def mixtures(settings: Settings, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Codes and norms of n mixtures of two pictures each; forty of them are there twice."""
     seeds, _ = made(settings, 60, "float32")
     rng = np.random.default_rng(0)
-    n = 17_000 if preset == "compact" and build != "portable" else 16_400
-    mixed = seeds[rng.integers(0, 60, n)] + 0.6 * seeds[rng.integers(0, 60, n)] * rng.random(
-        (n, 1), np.float32
-    )
-    codes = encode(mixed, settings)
+    share = 0.6 * rng.random((n, 1), np.float32)
+    codes = encode(seeds[rng.integers(0, 60, n)] + share * seeds[rng.integers(0, 60, n)], settings)
     codes[5000:5040] = codes[9000:9040]
-    engine = NativeEngine(codes, norms(decode(codes, settings), settings), settings)
-    for seed in (600, 601):
-        query = Query.of(random_curves(seed, closed=1), settings)
-        scores = engine.scores(query)
-        order = np.argsort(-scores, kind="stable")
-        for k, threads in ((1, 1), (100, 1), (100, 2), (3000, 2)):
-            ids, found = engine.top(query, k, threads)
-            np.testing.assert_array_equal(ids, order[:k])
-            np.testing.assert_array_equal(found, scores[order[:k]])
+    return codes, norms(decode(codes, settings), settings)
+
+
+@pytest.mark.parametrize("preset", ["compact", "precise"])
+def test_the_pruned_top_is_the_exhaustive_one(build: str, preset: str) -> None:
+    """Enough pictures for the sample that the bound is learned from, and ties among them."""
+    settings = Settings.preset(preset)
+    engine = NativeEngine(*mixtures(settings, 16_400), settings)
+    query = Query.of(random_curves(600, closed=1), settings)
+    scores = engine.scores(query)
+    order = np.argsort(-scores, kind="stable")
+    for k, threads in ((1, 1), (100, 2), (3000, 1)):
+        ids, found = engine.top(query, k, threads)
+        np.testing.assert_array_equal(ids, order[:k])
+        np.testing.assert_array_equal(found, scores[order[:k]])
 
 
 def test_the_largest_are_selected_with_ties_to_the_lower_number() -> None:
