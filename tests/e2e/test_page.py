@@ -381,7 +381,7 @@ def test_by_keyboard_alone(visit: Visit, address: str) -> None:
             page.evaluate("document.activeElement.id || document.activeElement.textContent.trim()")
         )
     assert reached[0] == "paper"
-    for control in ("pencil", "eraser", "import", "mirror", "mug", "star", "house"):
+    for control in ("pencil", "eraser", "import", "mirror", "mug", "fish", "house"):
         assert control in reached
     page.locator("#paper").focus()
     for key in ["Space", *["Shift+ArrowRight"] * 5, *["Shift+ArrowDown"] * 5, *["Shift+ArrowLeft"] * 5]:
@@ -457,7 +457,7 @@ def test_states_that_say_what_to_do(
     Index.create(where, detector="canny").add([tmp_path / "pictures"])
     expect(page.locator("#invitation")).to_be_visible(timeout=10_000)  # without a reload
     expect(page.locator("#collection")).to_have_text("3 pictures")
-    search_after(page, lambda: page.get_by_role("button", name="star").click())
+    search_after(page, lambda: page.get_by_role("button", name="fish").click())
     assert page.locator(".hit").count() == 3
 
 

@@ -4,9 +4,9 @@ import { fit } from "./geometry.js";
 const SVG = "http://www.w3.org/2000/svg";
 
 export const EXAMPLES = [
-  { name: "mug", lines: ["M22 30C22 26 64 26 64 30C64 34 22 34 22 30Z", "M22 30L24 72C25 78 61 78 62 72L64 30", "M63 38C80 34 82 64 62.5 62"] },
-  { name: "star", lines: ["M50 14L60.5 39L88 41L66.5 58L73.5 85L50 70L26.5 85L33.5 58L12 41L39.5 39Z"] },
-  { name: "house", lines: ["M14 52L50 20L86 52", "M24 45V84H76V45", "M42 84V62H58V84"] },
+  { name: "mug", lines: ["M20 27L66 26L65 60C64 69 58 75 50 76H36C28 75 22 69 21 60Z", "M66 37C80 34 84 38 84 47C84 58 80 62 65 61"] },
+  { name: "fish", lines: ["M89 33C80 47 66 64 44 67C29 67 18 58 11 50C18 41 29 32 44 33C66 36 80 53 89 67"] },
+  { name: "house", lines: ["M12 51L50 13L88 51L79 50V82C79 86 77 88 73 88H27C23 88 21 86 21 82V50Z", "M39 88V64C39 59 42 56 46 56H54C58 56 61 59 61 64V88"] },
 ];
 
 /** An example's strokes, sampled from its curves. */
