@@ -89,14 +89,14 @@ def compiled(sources: Path, package: Path) -> None:
 def caught(sources: Path, package: Path) -> bool:
     """Whether the tests fail with this engine."""
     compiled(sources, package)
+    tests = str(ROOT / "tests" / "engine")
     program = (
         "import sys; sys.meta_path[:] = [f for f in sys.meta_path if 'Editable' not in type(f).__name__ "
         f"and 'Redirect' not in type(f).__name__]; sys.path.insert(0, {str(package.parent)!r}); "
-        f"import pytest; sys.exit(pytest.main(['-x', '-q', {str(ROOT / 'tests' / 'engine')!r}, '-k', {TESTS!r}]))"
+        f"import pytest; sys.exit(pytest.main(['-x', '-q', {tests!r}, '-k', {TESTS!r}]))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     failed = re.findall(r"^FAILED \S+::(\S+)", done.stdout, re.MULTILINE)
     print(f"    {failed[0] if failed else done.stdout.strip().splitlines()[-1]}", flush=True)
     return done.returncode != 0

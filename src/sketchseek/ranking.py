@@ -176,10 +176,9 @@ def refine(collection: Collection, query: Query, ranking: Ranking) -> Ranking:
         vectors = decode(vectors, settings)
     best = np.full(len(ranking), -np.inf)
     scale, dx, dy = (a.astype(np.float64) for a in (ranking.scale, ranking.dx, ranking.dy))
-    out = {"scale": scale.copy(), "dx": dx.copy(), "dy": dy.copy()}
-    step = settings.translation_step * scale
+    fine = np.stack([scale, dx, dy])
+    low, high = _neighbours(settings, scale)
     for size, weights in _between(settings):
-        low, high = _neighbours(settings, scale)
         near = (size >= low - 1e-6) & (size <= high + 1e-6)
         finer = replace(settings, scales=(size,), weights=(weights,))
         for rotation in np.unique(ranking.rotation[near]):
@@ -188,15 +187,18 @@ def refine(collection: Collection, query: Query, ranking: Ranking) -> Ranking:
                 rows = np.flatnonzero(near & (ranking.rotation == rotation) & (ranking.mirrored == mirrored))
                 if len(rows) == 0:
                     continue
-                norm = norms(vectors[rows], finer)[:, 0, FULL]
                 coefficients = polynomial_2d(unit, vectors[rows], finer)
-                x, y, value = climb(coefficients, dx[rows], dy[rows], step[rows], finer)
+                step = settings.translation_step * scale[rows]
+                x, y, value = climb(coefficients, dx[rows], dy[rows], step, finer)
+                norm = norms(vectors[rows], finer)[:, 0, FULL]
                 score = np.divide(value, norm, out=np.full(len(rows), -np.inf), where=norm > 0)
-                won = rows[score > best[rows]]
-                kept = score > best[rows]
-                best[rows] = np.maximum(best[rows], score)
-                out["scale"][won], out["dx"][won], out["dy"][won] = size, x[kept], y[kept]
-    return replace(ranking, **{name: values.astype(np.float32) for name, values in out.items()})
+                won = score > best[rows]
+                best[rows[won]] = score[won]
+                fine[:, rows[won]] = np.stack([np.full(len(rows), size), x, y])[:, won]
+    scale, dx, dy = fine
+    return replace(
+        ranking, scale=scale.astype(np.float32), dx=dx.astype(np.float32), dy=dy.astype(np.float32)
+    )
 
 
 @dataclass(frozen=True)
@@ -230,7 +232,8 @@ class SeparateKernels:
         everything = np.arange(len(best))
 
         def chosen(values: list[NDArray[Any]]) -> NDArray[Any]:
-            return np.stack(values)[best, everything]
+            picked: NDArray[Any] = np.stack(values)[best, everything]
+            return picked
 
         score = chosen([found.score for _, _, found in placed])
         order = largest(score, len(score))

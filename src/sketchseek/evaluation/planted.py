@@ -51,7 +51,8 @@ def random_shape(rng: np.random.Generator) -> NDArray[np.float64]:
         t, radius = t[keep], radius[keep]
     corners = np.stack([radius * np.cos(t), radius * rng.uniform(0.6, 1.4) * np.sin(t)], axis=1)
     corners -= (corners.max(axis=0) + corners.min(axis=0)) / 2
-    return corners * (FRAME / np.ptp(corners, axis=0).max())
+    tight: NDArray[np.float64] = corners * (FRAME / np.ptp(corners, axis=0).max())
+    return tight
 
 
 def outline_points(corners: NDArray[np.float64], spacing: float = 1.0) -> Points:
@@ -77,8 +78,10 @@ def random_curves(seed: int, closed: int = 6) -> Points:
         if closed > 1:
             points = points.scaled(rng.uniform(0.1, 0.8)).translated(*rng.uniform(-120, 120, 2))
         parts.append(points)
-    joined = [np.concatenate([getattr(p, name) for p in parts]) for name in ("x", "y", "angle", "weight")]
-    return Points(*joined, FRAME, FRAME)
+    x, y, angle, weight = (
+        np.concatenate([getattr(p, name) for p in parts]) for name in ("x", "y", "angle", "weight")
+    )
+    return Points(x, y, angle, weight, FRAME, FRAME)
 
 
 def random_background(rng: np.random.Generator, width: int = 400, height: int = 300) -> Pixels:
@@ -88,7 +91,8 @@ def random_background(rng: np.random.Generator, width: int = 400, height: int = 
     coarse = rng.uniform(40, 215, (height // 25, width // 25, 3)).astype(np.float32)
     blobs = cv2.resize(coarse, (width, height), interpolation=cv2.INTER_CUBIC)
     fine = cv2.GaussianBlur(rng.normal(0, 40, (height, width, 3)).astype(np.float32), (0, 0), 3.0)
-    return np.clip(blobs + fine, 0, 255).astype(np.uint8)
+    pixels: Pixels = np.clip(blobs + fine, 0, 255).astype(np.uint8)
+    return pixels
 
 
 def plant(background: Pixels, rng: np.random.Generator, blur: float = 0.0) -> Planted:
