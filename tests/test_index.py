@@ -352,3 +352,31 @@ def test_an_index_in_an_object_store(
     (pictures / "0.png").unlink()
     assert index.add(pictures).forgotten == 1
     assert len(Index.open(where)) == 5
+
+
+def test_a_picture_that_cannot_be_read_for_the_moment_is_not_lost(
+    index: Index, pictures: Path, draw_picture: Any
+) -> None:
+    index.add(pictures)
+    path = pictures / "0.png"
+    content = path.read_bytes()
+    path.unlink()
+    os.mkfifo(path.with_suffix(".pipe"))
+    path.symlink_to(path.with_suffix(".pipe"))  # there, but no file: stands for a disk that fails to read
+    report = index.add([pictures, path])
+    assert [os.path.basename(name) for name, _ in report.failed] == ["0.png"]
+    assert len(index) == 6
+    path.unlink()
+    path.write_bytes(content)
+    assert index.add(pictures).failed == []
+    assert len(index) == 6
+
+
+def test_a_time_in_the_future_does_not_make_every_run_write(
+    index: Index, pictures: Path, draw_picture: Any
+) -> None:
+    draw_picture(pictures / "0.png", 0, age_s=-86400)
+    index.add(pictures)
+    version = index.version
+    assert index.add(pictures).unchanged == 6
+    assert index.version == version

@@ -182,8 +182,19 @@ class Commits:
                     rewritten[item.row.id] = item
                 continue
             if isinstance(item, Same):
-                if row is not None:
+                if row is None:
+                    continue
+                if item.expansion is not None or (item.size, item.modified) != (row.size, row.modified):
                     rewritten[row.id] = item
+                elif row.failure is None:
+                    settled.unchanged += 1
+                else:
+                    settled.failed.append((path, row.failure))
+                continue
+            if row is not None and row.failure is None and isinstance(item, Failed) and not item.digest:
+                settled.failed.append(
+                    (path, item.reason)
+                )  # the disk failed, not the picture: keep what is known
                 continue
             if row is not None and _agrees(row, item):
                 _count_unchanged(settled, item)
