@@ -1,5 +1,7 @@
 """Where a vector's norm comes from, and scores normalised by the part inside the drawing's box."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -23,7 +25,7 @@ def collection_of(*points):
 
 
 def test_energy_is_the_norm():
-    """Parseval: the mean energy over a period is the squared norm, as far as the frequencies are multiples."""
+    """Parseval: the mean energy over a period is the squared norm, if the frequencies were multiples."""
     from sketchseek import clutter
 
     points = random_curves(3)
@@ -66,10 +68,12 @@ def test_share_is_all_for_a_box_around_everything_and_less_beside_clutter():
     clutter = outline_points(random_shape(rng)).scaled(0.25).translated(140, 120)
     collection = collection_of(alone, joined(alone, clutter, clutter, clutter))
     query = Query.of(shape, SETTINGS)
-    found = rank(collection, query)
-    share = share_inside(energy_cells(collection.vectors[found.ids], SETTINGS), query, found)
-    assert share[found.ids == 0][0] > 0.8
-    assert share[found.ids == 1][0] < 0.7
+    where = {"scale": 0.6, "dx": -70.0, "dy": -40.0}
+    there = {name: np.full(2, value, np.float32) for name, value in where.items()}
+    placed = replace(rank(collection, query), ids=np.arange(2), **there)
+    whole, part = share_inside(energy_cells(collection.vectors, SETTINGS), query, placed)
+    assert whole > 0.8
+    assert part < 0.7
 
 
 def test_a_shape_in_clutter_gains_on_one_without_and_scores_stay_bounded():
