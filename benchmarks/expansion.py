@@ -223,6 +223,28 @@ def coded(s: Set, others: list[Set]) -> Scores:
     return shipped(swapped)
 
 
+def calibrated(sets: list[Set], first: int = 20) -> tuple[float, float]:
+    """Middle and width of the logistic curve from scores of the first hits to the chance that they are right.
+
+    Every set counts the same.
+    """
+    scores, right, weights = [], [], []
+    for s in sets:
+        for row, drawing, relevant in zip(s.shape, s.drawings, s.relevant, strict=True):
+            ids, score = rerank(ShapeScores(row), s.pictures, first, drawing=drawing)
+            scores.append(score)
+            right.append(relevant[ids])
+            weights.append(np.full(len(ids), 1 / len(s.shape)))
+    x = np.stack([np.concatenate(scores), np.ones(sum(map(len, scores)))], 1)
+    y, w = np.concatenate(right), np.concatenate(weights)
+    line = np.zeros(2)
+    for _ in range(30):  # Newton's method
+        chance = 1 / (1 + np.exp(-x @ line))
+        curvature = (x * (w * chance * (1 - chance))[:, None]).T @ x
+        line += np.linalg.solve(curvature, x.T @ (w * (y - chance)))
+    return -line[1] / line[0], 1 / line[0]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--cache", type=Path, required=True)
@@ -274,6 +296,7 @@ def main() -> None:
     difference(
         "everything against the plain mean of 3", sets, shipped, lambda s: average(s, blended(s, BLEND), 3)
     )
+    print("\nConfidence: middle {:.2f}, width {:.2f}".format(*calibrated(sets)))
 
 
 if __name__ == "__main__":

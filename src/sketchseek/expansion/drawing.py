@@ -25,8 +25,6 @@ class Rendering:
 RENDERINGS = (
     Rendering(0.010, 0.06, False),
     Rendering(0.010, 0.06, True),
-    Rendering(0.016, 0.06, False),
-    Rendering(0.016, 0.06, True),
     Rendering(0.022, 0.06, False),
     Rendering(0.022, 0.06, True),
 )
