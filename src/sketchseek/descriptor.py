@@ -31,7 +31,9 @@ PRESETS = {"compact": (5, 2), "precise": (6, 3), "full": (8, 3)}
 
 SCALES = (1.0, 0.8, 0.6)
 SIGMA = 0.20  # of the kernel at full size, in radians; it shrinks with the scale: .20, .16, .12
-ORIENTATION_SIGMA = 0.8  # on the doubled angle
+ORIENTATION_SIGMA = 0.5  # on the doubled angle; the paper's is .8. Chosen on the dev sets: docs/results.md
+ORIENTATION_CONSTANT = 0.5
+"""Share kept of the orientation map's constant component, the contours' mass whatever their direction."""
 MAX_TRANSLATION = 80.0
 TRANSLATION_STEP = 20.0
 
@@ -74,8 +76,10 @@ class Settings:
         n_frequencies: int,
         n_orientations: int,
         scales: tuple[float, ...] = SCALES,
+        *,
         sigma: float = SIGMA,
         orientation_sigma: float = ORIENTATION_SIGMA,
+        orientation_constant: float = ORIENTATION_CONSTANT,
     ) -> Settings:
         """Settings of any size: a joint map of one kernel of width `scale * sigma` a scale, on [0, pi]."""
         from .kernels import RBF
@@ -85,11 +89,12 @@ class Settings:
         maps = JointMap([RBF(sigma * scale) for scale in scales], n_frequencies, np.pi).fit()
         frequencies, weights = maps.frequencies_, maps.weights_
         orientation = orientation_map(n_orientations, orientation_sigma)
+        constant = np.where(orientation.frequencies_ > 0, 1, orientation_constant)
         return Settings(
             frequencies=_floats(frequencies),
             weights=tuple(_floats(row) for row in weights),
             orientation_frequencies=_floats(orientation.frequencies_),
-            orientation_weights=_floats(orientation.weights_),
+            orientation_weights=_floats(orientation.weights_.ravel() * constant),
             scales=tuple(scales),
             code_scales=_code_scales(frequencies, orientation.frequencies_),
         )
