@@ -88,6 +88,18 @@ def test_strokes_of_a_file(client: TestClient) -> None:
     assert max(ys) - min(ys) == pytest.approx(400, abs=1)
 
 
+def test_a_photograph_becomes_its_contours(client: TestClient) -> None:
+    from skimage import data
+
+    file = io.BytesIO()
+    Image.fromarray(data.coffee()).save(file, "JPEG")
+    response = client.post("/api/sketch", files={"picture": file.getvalue()})
+    assert response.status_code == 200, response.text
+    strokes = response.json()["strokes"]
+    assert 5 < len(strokes) < 200
+    assert max(len(stroke) for stroke in strokes) > 50  # the rim of the cup is one long line
+
+
 @pytest.mark.parametrize(
     ("name", "media_type"),
     [

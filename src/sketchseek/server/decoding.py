@@ -9,10 +9,18 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..errors import SketchseekError
 from .limits import Limits
+
+if TYPE_CHECKING:
+    from ..contours.drawing import Sketch
+
+PLAIN = 12
+"""A picture of more colours than these is a photograph."""
+STRONG = 0.3
+"""Contours weaker than this are left out when a photograph becomes a drawing."""
 
 
 class Decoder:
@@ -69,16 +77,53 @@ class Decoder:
 def answer(data: bytes, pixels: int) -> dict[str, Any]:
     """Strokes of one file, in a form for JSON; or the problem, as a sentence."""
     from ..contours import picture
-    from ..contours.drawing import Sketch
 
     picture.MAX_PIXELS = picture.MAX_DECODED_PIXELS = pixels
     try:
-        sketch = Sketch.load(data)
+        sketch = read(data)
     except SketchseekError as error:
         return {"problem": str(error)}
     except (MemoryError, RecursionError):
         return {"problem": "This file takes too much memory to open."}
     return {"strokes": [stroke.round(2).tolist() for stroke in sketch.strokes]}
+
+
+def read(data: bytes) -> Sketch:
+    """A drawing as it was drawn; a photograph as its contours."""
+    from ..contours.drawing import Sketch
+    from ..contours.strokes import is_strokes
+    from ..contours.svg import is_svg
+
+    if is_svg(data) or is_strokes(data) or not is_photograph(data):
+        return Sketch.load(data)
+    return trace(data)
+
+
+def is_photograph(data: bytes) -> bool:
+    """Whether it takes many colours to fill most of the picture.
+
+    Of 60 drawings none takes more than 2 of the 4,096 colours for 85% of its pixels; photographs take 6 to
+    hundreds. Between them are drawings on photographed paper.
+    """
+    import numpy as np
+
+    from ..contours.picture import load_picture
+
+    colours = load_picture(data, 128).pixels.astype(np.int64) >> 4
+    counts = np.sort(np.bincount((colours @ [256, 16, 1]).ravel()))[::-1]
+    return int(np.searchsorted(np.cumsum(counts), 0.85 * counts.sum())) + 1 > PLAIN
+
+
+def trace(data: bytes) -> Sketch:
+    """The stronger contours of a photograph, as lines of a drawing."""
+    import numpy as np
+
+    from ..contours.detectors import get_detector
+    from ..contours.drawing import Sketch
+    from ..contours.picture import load_picture
+
+    strength = get_detector()(load_picture(data).pixels)
+    return Sketch.from_bitmap(np.where(strength > STRONG, 0, 255).astype(np.uint8))
 
 
 def main(memory: int, pixels: int, source: BinaryIO, out: BinaryIO) -> None:
