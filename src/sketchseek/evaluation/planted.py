@@ -100,14 +100,14 @@ def plant(background: Pixels, rng: np.random.Generator, blur: float = 0.0) -> Pl
     import cv2
 
     height, width = background.shape[:2]
-    corners = random_shape(rng)
-    scale = float(rng.uniform(0.6, 1.0))
+    room = np.array([width, height]) - 8
+    largest = 0.0
+    while largest < 0.6:  # no smaller than a query's smallest scale
+        corners = random_shape(rng)
+        largest = min(1.0, float((room / np.ptp(corners, axis=0)).min()))
+    scale = float(rng.uniform(0.6, largest))
     mirrored = bool(rng.random() < 0.5)
     size = np.ptp(corners, axis=0) * scale
-    fits = np.array([width, height]) - 8
-    if (size > fits).any():
-        scale *= float((fits / size).min())
-        size = np.ptp(corners, axis=0) * scale
     free = np.minimum((np.array([width, height]) - size) / 2 - 2, 80.0 / scale)
     dx, dy = (float(v) for v in rng.uniform(-1, 1, 2) * np.maximum(free, 0))
 
