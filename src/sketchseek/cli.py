@@ -161,26 +161,26 @@ def run_index(args: argparse.Namespace) -> int:
         index = Index.create(
             args.index, args.preset or "compact", detector=args.detector or "neural", expansion=args.expansion
         )
-    while True:
-        with shown(sys.stderr) as progress:
-            report = index.add(
-                args.paths,
-                jobs=args.jobs,
-                exclude=args.exclude,
-                forget_missing=args.forget_missing,
-                progress=progress,
-            )
-        if args.json:
-            print(json.dumps(report.to_dict()), flush=True)
-        _say_report(report, len(index), quiet=args.watch)
-        if report.interrupted:
-            return 0 if args.watch else 1
-        if not args.watch:
-            return 0
-        try:
+    try:
+        while True:
+            with shown(sys.stderr) as progress:
+                report = index.add(
+                    args.paths,
+                    jobs=args.jobs,
+                    exclude=args.exclude,
+                    forget_missing=args.forget_missing,
+                    progress=progress,
+                )
+            if args.json:
+                print(json.dumps(report.to_dict()), flush=True)
+            _say_report(report, len(index), quiet=args.watch)
+            if report.interrupted or not args.watch:
+                return 1 if report.interrupted and not args.watch else 0
             time.sleep(max(2.0, 20 * report.looking))  # looking takes at most a twentieth of the time
-        except KeyboardInterrupt:
-            return 0
+    except KeyboardInterrupt:
+        if args.watch:
+            return 0  # that is how watching ends
+        raise
 
 
 def run_search(args: argparse.Namespace) -> int:

@@ -24,6 +24,7 @@ from .worker import Failed, Gone, Result, Task
 
 AHEAD = 3  # tasks sent to a worker before it answers, so that it never waits
 PATIENCE_S = 120.0  # for one picture
+START_S = 300.0  # for a process to be ready, on a machine with much else to do
 TICK_S = 0.5
 _START = "import sys; sys.path[:] = {path!r}; from sketchseek.indexing.worker import main; main({descriptor})"
 
@@ -69,6 +70,11 @@ class _Worker:
         self.since = time.monotonic()
         result: Result = message
         return result
+
+    def is_late(self) -> bool:
+        """Whether it has been at the picture in hand, or at starting, for too long."""
+        patience = PATIENCE_S if self.ready else START_S
+        return bool(self.sent) and time.monotonic() - self.since > patience
 
     def end(self) -> int:
         """Close the connection and wait; the exit status, negative for a signal."""
@@ -129,7 +135,7 @@ class Workers:
                     else:
                         if result is not None:
                             yield result
-                elif worker.sent and time.monotonic() - worker.since > PATIENCE_S:
+                elif worker.is_late():
                     worker.process.kill()
                     again.add(worker.sent[0].path)  # no second chance: it would take as long
                     reason = f"Reading it took more than {PATIENCE_S:.0f} s."
