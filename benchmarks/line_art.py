@@ -81,6 +81,7 @@ def main() -> None:
     parser.add_argument("what", choices=["drawings", "icons"])
     parser.add_argument("--detector", default="neural")
     parser.add_argument("--preset", default="compact")
+    parser.add_argument("--scales", type=float, nargs="+", help="instead of the preset's")
     parser.add_argument("--count", type=int, help="drawings or icons; 200 or 2,000")
     parser.add_argument("--photos", type=int, default=1500)
     parser.add_argument("--jobs", type=int, default=1)
@@ -91,6 +92,8 @@ def main() -> None:
     else:
         pictures, searched = icons(options.count or 2000, random)
     settings = Settings.preset(options.preset)
+    if options.scales:
+        settings = settings.with_scales(options.scales)
     work = [(path, options.detector, options.preset) for path in pictures]
     if options.jobs == 1:
         vectors = np.array([describe_picture(job) for job in work])
