@@ -32,6 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--expand", type=int, metavar="N", help="with --expansion, as in `search`")
     parser.add_argument("--blend", type=float, metavar="W", help="with --expansion, as in `search`")
     parser.add_argument("--no-mirror", dest="mirror", action="store_false")
+    parser.add_argument(
+        "--clutter", type=float, default=0.4, metavar="B", help="strength of local normalisation; 0 for none"
+    )
     parser.add_argument("--storage", choices=("int8", "float32"), default="int8")
     parser.add_argument("--queries", type=_positive, metavar="N", help="only N of the drawings, at random")
     parser.add_argument("--moved", action="store_true", help="shrink the contours of photos, move them about")
@@ -65,6 +68,7 @@ def run(args: argparse.Namespace) -> int:
         Settings.preset(args.preset),
         args.method,
         mirror=args.mirror,
+        clutter=args.clutter,
         storage=args.storage,
         shortlist=args.shortlist,
         rerank=args.rerank,

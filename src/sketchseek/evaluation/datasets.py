@@ -162,8 +162,8 @@ def _ethz(folder: Path) -> DataSet:
     """ETHZ shape classes, and the extended set with hats and starfish.
 
     `CLASS/NAME.jpg` are the photos, `CLASS/NAME_class.groundtruth` their objects' boxes, a line each. The
-    drawing of a class is a picture named after it (`apple.png`, `Applelogos_outline.pgm`) in the folder itself
-    or in `models/`, `queries/` or `sketches/` there.
+    drawing of a class is a picture named after it (`apple.png`, `Applelogos_outline.pgm`) in the folder
+    itself or in `models/`, `queries/` or `sketches/` there.
     """
     asides = {"models", "queries", "sketches"}
     classes = sorted(

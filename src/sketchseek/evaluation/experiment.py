@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..clutter import STRENGTH, reordered
 from ..contours.drawing import Sketch
 from ..contours.points import Points
 from ..descriptor import Query, Settings, decode, describe, encode, norms
@@ -104,6 +105,7 @@ class Experiment:
         collection: Collection,
         *,
         mirror: bool = True,
+        clutter: float = STRENGTH,
         depiction: Depiction | None = None,
         **method: Any,
     ) -> list[QueryScore]:
@@ -115,6 +117,7 @@ class Experiment:
                 asked = Query.of(sketch.points, collection.settings, mirror=mirror)
                 if depiction is None:
                     ranking = rank(collection, asked, **method)
+                    ranking = reordered(collection, asked, ranking, strength=clutter)
                 else:
                     ranking = depiction.search(collection, asked, sketch)
                 found = Found(ranking.ids, self.boxes(sketch, collection, asked, ranking))
