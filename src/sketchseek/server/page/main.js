@@ -139,9 +139,9 @@ addEventListener("hashchange", () => {
 
 pad.addEventListener("live", showState);
 pad.addEventListener("change", () => {
+  search(); // first: the server works while the rest is done
   keep();
   showState();
-  search();
 });
 find("#mirror").addEventListener("change", () => search());
 
