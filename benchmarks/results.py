@@ -92,6 +92,7 @@ def cell(experiment: Experiment, scores: list[QueryScore], baseline: list[QueryS
 
 def plain(settings: Settings, **options: Any) -> Callable[[Experiment], list[QueryScore]]:
     storage = options.pop("storage", "int8")
+    options.setdefault("place", False)
     return lambda e: e.run(e.collection(settings, storage), **options)
 
 
@@ -154,6 +155,7 @@ def reranked(rerank: str, neighborhood: int) -> Callable[[Experiment], list[Quer
     return lambda e: e.run(
         e.collection(DEFAULT),
         clutter=0.0,
+        place=False,
         method="projections",
         shortlist=len(e.contours),
         rerank=rerank,
@@ -166,7 +168,7 @@ TABLES: list[tuple[str, str, list[Row]]] = [
         "Defaults",
         "The first row's interval is its own; those after it are of the change of mAP against the first.",
         [
-            ("default: (6,3), local normalisation .4", plain(DEFAULT)),
+            ("default: (6,3), local normalisation .4", plain(DEFAULT, place=True)),
             ("without local normalisation", plain(DEFAULT, clutter=0.0)),
             ("local normalisation .8", plain(DEFAULT, clutter=0.8)),
             (

@@ -16,7 +16,8 @@ from ..contours.drawing import Sketch
 from ..contours.points import Points
 from ..descriptor import Query, Settings, decode, describe, encode, norms
 from ..errors import SketchseekError
-from ..hit import place, tight_box
+from ..hit import place as placed_points
+from ..hit import tight_box
 from ..ranking import Collection, Ranking, rank, refine
 from .datasets import DataSet
 from .extraction import PictureContours, contours_of_pictures
@@ -106,10 +107,15 @@ class Experiment:
         *,
         mirror: bool = True,
         clutter: float = STRENGTH,
+        place: bool = True,
         depiction: Depiction | None = None,
         **method: Any,
     ) -> list[QueryScore]:
-        """Search for every drawing; `method` as `rank` takes it, or with what the photos depict."""
+        """Search for every drawing; `method` as `rank` takes it, or with what the photos depict.
+
+        clutter : strength of the local normalisation. place : also say where the drawing lies in the first
+        hits, which takes longer than finding them.
+        """
         scores = []
         for query, sketch in zip(self.data.queries, self.sketches, strict=True):
             found = Found(np.zeros(0, np.int64))
@@ -120,7 +126,8 @@ class Experiment:
                     ranking = reordered(collection, asked, ranking, strength=clutter)
                 else:
                     ranking = depiction.search(collection, asked, sketch)
-                found = Found(ranking.ids, self.boxes(sketch, collection, asked, ranking))
+                boxes = self.boxes(sketch, collection, asked, ranking) if place else None
+                found = Found(ranking.ids, boxes)
             scores.append(score(self.data, query, found))
         return scores
 
@@ -137,7 +144,7 @@ class Experiment:
     def _placing(self, ranking: Ranking, i: int) -> Callable[[NDArray[np.float32]], NDArray[np.float32]]:
         c = self.contours[int(ranking.ids[i])]
         return partial(
-            place,
+            placed_points,
             scale=float(ranking.scale[i]),
             mirrored=bool(ranking.mirrored[i]),
             rotation=float(ranking.rotation[i]),
