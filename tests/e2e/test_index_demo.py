@@ -7,7 +7,7 @@ import pytest
 
 from sketchseek import Index, Sketch, demo
 
-FOUND_BY = {"house": "home", "coin": "circle", "cup": "mug"}
+FOUND_BY = {"house": "home", "coin": "circle", "cup": "mug", "magnifier": "search"}
 OTHERS = "apple battery book camera car clock door eye flag leaf lock mail moon phone plane scissors sun tree"
 
 
