@@ -16,7 +16,7 @@ from ..experiment import first
 from ..planted import plant, random_background
 from . import new_figure, save
 
-ROWS, HITS, PICTURES = 4, 5, 24
+ROWS, HITS, PICTURES = 3, 4, 24
 
 
 def draw(out: Path) -> None:
@@ -28,7 +28,7 @@ def draw(out: Path) -> None:
     codes = encode(vectors, settings)
     collection = Collection(codes, norms(decode(codes, settings), settings), settings)
 
-    figure = new_figure(figsize=(2 * (HITS + 1), 1.6 * ROWS))
+    figure = new_figure(figsize=(1.4 * (HITS + 1), 1.15 * ROWS))
     axes = figure.subplots(ROWS, HITS + 1)
     for row in range(ROWS):
         outline = planted[row].outline
