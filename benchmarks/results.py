@@ -25,7 +25,7 @@ from sketchseek.evaluation.metrics import bootstrap_interval
 from sketchseek.evaluation.scoring import Found, QueryScore, score, summary
 from sketchseek.kernels import RBF
 from sketchseek.maps import HarmonicMap
-from sketchseek.ranking import Collection, SeparateKernels, largest
+from sketchseek.ranking import Collection, SeparateKernels, largest, rank
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAPER_ORIENTATION = {"orientation_sigma": 0.8, "orientation_constant": 1.0}
@@ -97,10 +97,21 @@ def cell(experiment: Experiment, scores: list[QueryScore], baseline: list[QueryS
     return f"{text} [{low:+.1f}, {high:+.1f}]"
 
 
+_collections: dict[tuple[str, Settings, str], Collection] = {}
+
+
+def collected(e: Experiment, settings: Settings, storage: str = "int8") -> Collection:
+    """Descriptors of a set's photos, made once: many rows share them."""
+    key = (e.data.name, settings, storage)
+    if key not in _collections:
+        _collections[key] = e.collection(settings, storage)
+    return _collections[key]
+
+
 def plain(settings: Settings, **options: Any) -> Callable[[Experiment], list[QueryScore]]:
     storage = options.pop("storage", "int8")
     options.setdefault("place", False)
-    return lambda e: e.run(e.collection(settings, storage), **options)
+    return lambda e: e.run(collected(e, settings, storage), **options)
 
 
 def fitted(n: tuple[int, int], **how: Any) -> Settings:
@@ -130,7 +141,7 @@ def shortlisted(first: str, share: float, settings: Settings) -> Callable[[Exper
     """Rank by projections, re-rank a share of the collection exactly; the rest keeps its order behind."""
 
     def run(e: Experiment) -> list[QueryScore]:
-        collection = e.collection(settings)
+        collection = collected(e, settings)
         size = max(1, round(share * len(collection)))
         return [
             score(e.data, q, Found(_order(collection, s, first, size) if s else np.zeros(0, np.int64)))
@@ -160,7 +171,7 @@ def _order(collection: Collection, sketch: Any, first: str, size: int) -> np.nda
 
 def reranked(rerank: str, neighborhood: int) -> Callable[[Experiment], list[QueryScore]]:
     return lambda e: e.run(
-        e.collection(DEFAULT),
+        collected(e, DEFAULT),
         clutter=0.0,
         place=False,
         method="projections",
@@ -187,7 +198,7 @@ def reliability(experiments: list[Experiment]) -> str:
 
 
 def _sure_and_right(e: Experiment) -> tuple[np.ndarray, np.ndarray]:
-    collection = e.collection(DEFAULT)
+    collection = collected(e, DEFAULT)
     sure, right = [], []
     for q, sketch in zip(e.data.queries, e.sketches, strict=True):
         if sketch is not None:
@@ -199,11 +210,12 @@ def _sure_and_right(e: Experiment) -> tuple[np.ndarray, np.ndarray]:
 
 INTRODUCTION = """# Results
 
-Written by `make results` from the development sets (not shipped: see the data's own README). Shape alone, no
-picture descriptors. {queries}. A cell is mAP (P@20) in percent, box IoU of right hits among the first 20 where the
-set has boxes, and the share of drawings whose own photo is among the first ten (R@10) where it is known. The brackets
-are 95% bootstrap intervals over drawings: in the first row of a table of mAP itself, below it of its change against the
-first row. `sysu-moved` is `sysu` with its contours shrunk to 60% and moved at random.
+Written by `make results` from the development sets (not shipped: see the data's own README). Shape alone,
+no picture descriptors. {queries}. A cell is mAP (P@20) in percent, box IoU of right hits among the first 20
+where the set has boxes, and the share of drawings whose own photo is among the first ten (R@10) where it is
+known. The brackets are 95% bootstrap intervals over drawings: in the first row of a table of mAP itself,
+below it of its change against the first row. `sysu-moved` is `sysu` with its contours shrunk to 60% and
+moved at random.
 
 ![One outline by translation](figures/alignment.png)
 
