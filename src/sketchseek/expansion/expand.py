@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from sketchseek.expansion.pictures import Pictures
 from sketchseek.expansion.quantisation import Ids, Vector
 
-EXPAND = 15
+EXPAND = 10
 BLEND = 0.75
 _CARRIED = 0.3  # weight of the first ranking's z-score beside the first round's, when choosing for the second
 _KEPT = 0.2  # the same in the final score
@@ -95,7 +95,7 @@ def rerank(
     Returns
     -------
     ids, scores : ndarrays of shape (k,)
-        Pictures by number, best first, and what ordered them.
+        Pictures by number, best first, and what ordered them: about the cosine with what was asked last.
     """
     first = _First(shape, pictures, drawing if blend else None, blend)
     known = _Known(pictures, first, max(_POOL, 2 * k), threads)
@@ -108,18 +108,23 @@ def rerank(
         rounds = [(_KEPT, _Chosen(np.asarray(picked, np.int64), np.ones(len(picked), np.float32)))]
     else:
         rounds = [(_CARRIED, None), (_KEPT, None)] if expand else []
+    asked = first.drawing
     for kept, given in rounds:
         query = _average(pictures, given or _best(known.ids, score, expand))
         if query is None:
             break
+        asked = query
         known.add_like(query)
         score = known.alike(query) + kept * known.before
     ids, before = known.ids, known.before
     order = np.argsort(-score, kind="stable")[: max(k, _FIRST)]
-    score = score[order]
+    final = score = score[order]
+    if asked is not None:  # back to cosines, which mean the same for every query and collection
+        usual = pictures.usual_vectors @ asked
+        score = score * usual.std() + usual.mean()
     if rounds:
         first_page = order[:_FIRST]
-        again = np.argsort(-(score[:_FIRST] + _AGAIN * before[first_page]), kind="stable")
+        again = np.argsort(-(final[:_FIRST] + _AGAIN * before[first_page]), kind="stable")
         order[:_FIRST] = first_page[again]
     return ids[order[:k]], score[:k]
 
