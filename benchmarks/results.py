@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from sketchseek.clutter import reordered
 from sketchseek.confidence import confidence
 from sketchseek.descriptor import Query, Settings, X, Y
 from sketchseek.evaluation import datasets
@@ -202,8 +203,9 @@ def _sure_and_right(e: Experiment) -> tuple[np.ndarray, np.ndarray]:
     sure, right = [], []
     for q, sketch in zip(e.data.queries, e.sketches, strict=True):
         if sketch is not None:
-            found = rank(collection, Query.of(sketch.points, DEFAULT), k=20)
-            sure.append(confidence(found.score))
+            query = Query.of(sketch.points, DEFAULT)
+            found, local = reordered(collection, query, rank(collection, query), 20)
+            sure.append(confidence(local))
             right.append(np.isin(found.ids, list(q.relevant)))
     return np.concatenate(sure), np.concatenate(right)
 

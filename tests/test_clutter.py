@@ -93,7 +93,8 @@ def test_a_shape_in_clutter_gains_on_one_without_and_scores_stay_bounded():
     mine, best_other = found.ids == 0, found.ids != 0
     plain_ratio = found.score[mine][0] / found.score[best_other].max()
     assert local[mine][0] / local[best_other].max() > plain_ratio
-    order = reordered(collection, query, found)
+    order, by = reordered(collection, query, found)
+    assert (np.diff(by) <= 0).all()
     assert sorted(order.ids) == sorted(found.ids)
     assert order.score[list(order.ids).index(0)] == found.score[mine][0]  # the cosine stays
 
@@ -103,7 +104,9 @@ def test_strength_zero_changes_nothing_and_wrong_ones_are_refused():
     query = Query.of(outline_points(random_shape(np.random.default_rng(2))), SETTINGS)
     found = rank(collection, query)
     np.testing.assert_allclose(local_scores(collection, query, found, strength=0.0), found.score)
-    np.testing.assert_array_equal(reordered(collection, query, found, k=3, strength=0.0).ids, found.ids[:3])
+    np.testing.assert_array_equal(
+        reordered(collection, query, found, k=3, strength=0.0)[0].ids, found.ids[:3]
+    )
     with pytest.raises(ValueError, match="strength"):
         local_scores(collection, query, found, strength=1.0)
 

@@ -186,8 +186,8 @@ def test_an_open_index_sees_new_rows_when_asked(index: Index, pictures: Path, sq
 def test_hits_are_ordered_and_placed(filled: Index, square: Sketch) -> None:
     hits = filled.search(square, k=10)
     assert [hit.rank for hit in hits] == list(range(1, 11))
-    scores = [hit.score for hit in hits]
-    assert scores == sorted(scores, reverse=True)
+    sure = [hit.confidence for hit in hits]
+    assert sure == sorted(sure, reverse=True)
     assert all(-1 <= hit.score <= 1 and 0 <= hit.confidence <= 1 for hit in hits)
     best = hits[0]
     outline = np.concatenate(best.outline())

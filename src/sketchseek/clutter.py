@@ -23,6 +23,8 @@ STRENGTH = 0.4
 """b: 0 divides by the whole picture's norm, 1 by that of the drawing's box alone. Chosen on the dev sets."""
 MARGIN = 10.0
 """Pixels by which the drawing's box is widened: a kernel reaches beyond the line it lies on."""
+CANDIDATES = 500
+"""How many of the best by the plain score are looked at, at least."""
 SAMPLES = 3
 """Samples of the energy a cell, along each axis: it has twice the frequencies of the vector."""
 
@@ -76,14 +78,16 @@ def local_scores(
 
 def reordered(
     collection: Collection, query: Query, ranking: Ranking, k: int | None = None, strength: float = STRENGTH
-) -> Ranking:
-    """The same hits by their local scores, the best k of them; `score` stays the cosine.
+) -> tuple[Ranking, NDArray[np.float64]]:
+    """The same hits by their local scores, the best k of them, and those scores; `score` stays the cosine.
 
     For the k best of a collection, give a ranking that is longer: whatever scores less than sqrt(1 - b) times
     the k-th cannot come in.
     """
-    order = np.argsort(-local_scores(collection, query, ranking, strength), kind="stable")[:k]
-    return Ranking(**{name: getattr(ranking, name)[order] for name in ranking.__dataclass_fields__})
+    local = local_scores(collection, query, ranking, strength)
+    order = np.argsort(-local, kind="stable")[:k]
+    names = ranking.__dataclass_fields__
+    return Ranking(**{name: getattr(ranking, name)[order] for name in names}), local[order]
 
 
 def _period(settings: Settings) -> float:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from .clutter import CANDIDATES, reordered
 from .confidence import confidence
 from .descriptor import Query, Settings
 from .errors import SketchseekError
@@ -262,8 +263,10 @@ class Index:
         count = min(offset + k, len(view.snapshot))
         expanded = self._expanded(view, expand, blend, picked)
         if expanded is None:
-            ranking = rank(view.collection, query, k=count, threads=threads, **ways)
-            sure: NDArray[np.floating[Any]] = confidence(ranking.score)
+            wide = min(max(2 * count, CANDIDATES), len(view.snapshot))
+            ranking = rank(view.collection, query, k=wide, threads=threads, **ways)
+            ranking, local = reordered(view.collection, query, ranking, count)
+            sure: NDArray[np.floating[Any]] = confidence(local)
         else:
             ranking, sure = expanded.search(view.collection, query, sketch, count, threads, **ways)
         shown = _part(ranking, slice(offset, offset + k))

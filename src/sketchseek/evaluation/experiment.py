@@ -123,7 +123,7 @@ class Experiment:
                 asked = Query.of(sketch.points, collection.settings, mirror=mirror)
                 if depiction is None:
                     ranking = rank(collection, asked, **method)
-                    ranking = reordered(collection, asked, ranking, strength=clutter)
+                    ranking, _ = reordered(collection, asked, ranking, strength=clutter)
                 else:
                     ranking = depiction.search(collection, asked, sketch)
                 boxes = self.boxes(sketch, collection, asked, ranking) if place else None

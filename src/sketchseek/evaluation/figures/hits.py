@@ -12,7 +12,6 @@ from ...contours.detectors.canny import Canny
 from ...descriptor import Query, Settings, decode, describe, encode, norms
 from ...hit import place
 from ...ranking import Collection, rank, refine
-from ..experiment import first
 from ..planted import plant, random_background
 from . import new_figure, save
 
@@ -33,7 +32,7 @@ def draw(out: Path) -> None:
     for row in range(ROWS):
         outline = planted[row].outline
         query = Query.of(outline, settings)
-        ranking = first(reordered(collection, query, rank(collection, query)), HITS)
+        ranking, _ = reordered(collection, query, rank(collection, query), HITS)
         ranking = refine(collection, query, ranking)
         axes[row, 0].plot(outline.x, outline.y, "k.", markersize=0.5)
         axes[row, 0].set(aspect="equal")
