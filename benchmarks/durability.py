@@ -307,7 +307,7 @@ def full(pictures: int = 300) -> dict[str, Any]:
         place.mkdir()
         for number in range(pictures):
             draw(folder / f"{number}.png", number)
-        with mounted(place, "-t", "tmpfs", "-o", "size=400k", "tmpfs"):
+        with mounted(place, "-t", "tmpfs", "-o", "size=200k", "tmpfs"):
             process = indexer(place / "index", folder)
             message = process.communicate()[1].strip().splitlines()[-1]
             status = process.returncode

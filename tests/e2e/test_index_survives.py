@@ -35,7 +35,7 @@ def test_kill_at_eight_random_moments(durability: ModuleType) -> None:
 def test_two_index_one_removes_and_two_search_at_once(durability: ModuleType) -> None:
     found = durability.together(seconds=6, pictures=60)
     assert found["ok"], found
-    assert found["versions searched"] > 2
+    assert found["searches"] > 0
 
 
 def test_a_full_disk(durability: ModuleType) -> None:
