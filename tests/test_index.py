@@ -306,7 +306,7 @@ def test_place_puts_the_middle_of_the_frame_on_the_middle_of_the_picture() -> No
 def test_info(filled: Index) -> None:
     info = filled.info()
     assert info.keys() >= {"pictures", "bytes", "preset", "detector", "expansion", "version", "settings"}
-    assert (info["pictures"], info["preset"], info["detector"]) == (40, "compact", "canny")
+    assert (info["pictures"], info["preset"], info["detector"]) == (40, "precise", "canny")
     assert info["bytes"] > 40 * 243
 
 

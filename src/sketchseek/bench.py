@@ -279,7 +279,7 @@ def _enlarged(
     from .descriptor import decode, encode, norms
 
     rng = np.random.default_rng(0)
-    seeds = seeds / np.maximum(seeds[:, :1], 1e-9)
+    seeds = seeds / np.maximum(seeds[:, :1], np.float32(1e-9))
     spread = 0.15 * seeds.std(axis=0)
     codes = np.empty((n, settings.dimensions), np.int8)
     all_norms = np.empty((n, len(settings.scales), 3), np.float32)
@@ -323,7 +323,7 @@ def _projection_arrays(
     sides = np.concatenate(
         [projection(codes[b : b + _BLOCK], X, settings) * scales for b in range(0, len(codes), _BLOCK)]
     )
-    return np.ascontiguousarray(sides, np.float32), 1 / np.maximum(code_norms[:, :, X], 1e-30)
+    return np.ascontiguousarray(sides, np.float32), 1 / np.maximum(code_norms[:, :, X], np.float32(1e-30))
 
 
 def _numpy_projection(
@@ -362,7 +362,7 @@ def _gathered(
 
     from .descriptor import FULL, decode
 
-    return decode(codes[ids], settings), 1 / np.maximum(code_norms[ids][:, :, FULL], 1e-30)
+    return decode(codes[ids], settings), 1 / np.maximum(code_norms[ids][:, :, FULL], np.float32(1e-30))
 
 
 def _numpy_rerank(

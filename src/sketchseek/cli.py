@@ -61,7 +61,7 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     p.add_argument("paths", nargs="+", metavar="PATH", help="folder or picture")
     _add_index(p)
     p.add_argument(
-        "--preset", choices=("compact", "precise", "full"), help="of a new index (default: compact)"
+        "--preset", choices=("compact", "precise", "full"), help="of a new index (default: precise)"
     )
     p.add_argument("--detector", metavar="NAME", help="of a new index: neural (default), structured or canny")
     p.add_argument("--jobs", type=_positive, metavar="N", help="worker processes (default: one a core)")
@@ -146,6 +146,7 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
 
 def run_index(args: argparse.Namespace) -> int:
     """`index`."""
+    from .descriptor import DEFAULT_PRESET
     from .index import Index
     from .indexing.progress import shown
     from .store import Location
@@ -159,7 +160,10 @@ def run_index(args: argparse.Namespace) -> int:
             index.enable_expansion()
     else:
         index = Index.create(
-            args.index, args.preset or "compact", detector=args.detector or "neural", expansion=args.expansion
+            args.index,
+            args.preset or DEFAULT_PRESET,
+            detector=args.detector or "neural",
+            expansion=args.expansion,
         )
     try:
         while True:

@@ -48,10 +48,11 @@ def pictures() -> list[Path]:
 
 def demo_index() -> Index:
     """The demo's index in the user's cache, made or brought up to date."""
+    from .descriptor import DEFAULT_PRESET
     from .index import Index, make_recipe
     from .indexing.progress import shown
 
-    recipe = make_recipe("compact", "neural")
+    recipe = make_recipe(DEFAULT_PRESET, "neural")
     mark = hashlib.blake2b(recipe.to_json().encode(), digest_size=5).hexdigest()
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     where = cache / "sketchseek" / f"demo-{mark}"  # another detector gets another index

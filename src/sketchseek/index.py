@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .clutter import CANDIDATES, reordered
 from .confidence import confidence
-from .descriptor import Query, Settings
+from .descriptor import DEFAULT_PRESET, Query, Settings
 from .errors import SketchseekError
 from .hit import Hit, place, tight_box
 from .ranking import Collection, Ranking, rank, refine
@@ -101,7 +101,7 @@ class Index:
     def create(
         cls,
         where: Path,
-        preset: str = "compact",
+        preset: str = DEFAULT_PRESET,
         *,
         detector: str = "neural",
         expansion: bool | str = False,

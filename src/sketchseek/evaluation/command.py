@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `evaluate`."""
     parser.add_argument("folder", metavar="FOLDER", help="photos, drawings and which belong together")
     parser.add_argument("--layout", choices=("flickr15k", "ethz"), help="a public set's own layout")
-    parser.add_argument("--preset", choices=("compact", "precise", "full"), default="compact")
+    parser.add_argument("--preset", choices=("compact", "precise", "full"), default="precise")
     parser.add_argument("--detector", default="neural", metavar="NAME", help="neural, structured or canny")
     parser.add_argument("--model", type=Path, metavar="FILE", help="the model that structured needs")
     parser.add_argument("--method", choices=("exhaustive", "projections", "dpf"), default="exhaustive")
