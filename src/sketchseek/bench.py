@@ -279,7 +279,7 @@ def _enlarged(
     from .descriptor import decode, encode, norms
 
     rng = np.random.default_rng(0)
-    seeds = seeds / np.maximum(seeds[:, :1], np.float32(1e-9))
+    seeds = np.asarray(seeds / np.maximum(seeds[:, :1], 1e-9), np.float32)
     spread = 0.15 * seeds.std(axis=0)
     codes = np.empty((n, settings.dimensions), np.int8)
     all_norms = np.empty((n, len(settings.scales), 3), np.float32)
@@ -323,7 +323,7 @@ def _projection_arrays(
     sides = np.concatenate(
         [projection(codes[b : b + _BLOCK], X, settings) * scales for b in range(0, len(codes), _BLOCK)]
     )
-    return np.ascontiguousarray(sides, np.float32), 1 / np.maximum(code_norms[:, :, X], np.float32(1e-30))
+    return np.ascontiguousarray(sides, np.float32), _inverse(code_norms[:, :, X])
 
 
 def _numpy_projection(
@@ -355,6 +355,12 @@ def _faiss_index(sides: NDArray[np.float32], threads: int) -> Any:
     return index
 
 
+def _inverse(lengths: NDArray[np.float32]) -> NDArray[np.float32]:
+    import numpy as np
+
+    return np.asarray(1 / np.maximum(lengths, 1e-30), np.float32)
+
+
 def _gathered(
     codes: NDArray[np.int8], code_norms: NDArray[np.float32], ids: NDArray[np.int64], settings: Settings
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -362,7 +368,7 @@ def _gathered(
 
     from .descriptor import FULL, decode
 
-    return decode(codes[ids], settings), 1 / np.maximum(code_norms[ids][:, :, FULL], np.float32(1e-30))
+    return decode(codes[ids], settings), _inverse(code_norms[ids][:, :, FULL])
 
 
 def _numpy_rerank(
