@@ -241,6 +241,7 @@ async def load(address: str, process: int, people: int, seconds: float, pause: t
 # --- the page --------------------------------------------------------------------------------------------
 
 WATCH = """() => {
+  performance.setResourceTimingBufferSize(10000);
   window.waits = [];
   let lifted = 0;
   const paper = document.querySelector("#paper");
@@ -252,7 +253,7 @@ WATCH = """() => {
     // After the next frame has been handed to the screen.
     requestAnimationFrame(() => setTimeout(() => {
       const asked = performance.getEntriesByType("resource");
-      const search = asked.filter((entry) => entry.name.endsWith("/api/search")).at(-1);
+      const search = asked.find((entry) => entry.startTime >= from && entry.name.endsWith("/api/search"));
       window.waits.push({
         total: performance.now() - from,
         http: search.responseEnd - search.startTime,

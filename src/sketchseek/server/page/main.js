@@ -229,7 +229,7 @@ find("#again").addEventListener("click", async () => {
   search();
 });
 
-const bottom = new IntersectionObserver(([entry]) => entry.isIntersecting && showMore(), { rootMargin: "600px" });
+const bottom = new IntersectionObserver(([entry]) => entry.isIntersecting && showMore(), { rootMargin: "250px" });
 
 /** Look again whether the end of the page is near: an observer only tells of changes. */
 function watchBottom() {
