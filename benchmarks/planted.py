@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from sketchseek.clutter import reordered
 from sketchseek.contours import strength_to_points
 from sketchseek.contours.detectors import get_detector
 from sketchseek.contours.picture import load_picture
@@ -53,14 +54,17 @@ def main() -> None:
     ranks, overlaps = [], []
     for number, shape in enumerate(planted):
         query = Query.of(shape.outline, settings)
-        ranking = refine(collection, query, rank(collection, query))
-        at = int(np.flatnonzero(ranking.ids == number)[0])
-        ranks.append(at)
-        found = (float(a[at]) for a in (ranking.scale, ranking.dx, ranking.dy))
+        ranking = rank(collection, query)
+        local, _ = reordered(collection, query, ranking)
+        at = np.flatnonzero(ranking.ids == number)
+        ranks.append((int(at[0]), int(np.flatnonzero(local.ids == number)[0])))
+        hit = refine(collection, query, ranking.take(at))
+        found = (float(a[0]) for a in (hit.scale, hit.dx, hit.dy))
         overlaps.append(overlap(shape.box, box_of(shape.outline, *found, shape.pixels.shape)))
-    first, placed = np.array(ranks) == 0, np.array(overlaps) >= 0.75
+    first, placed = (np.array(ranks) == 0).sum(axis=0), np.array(overlaps) >= 0.75
     print(
-        f"{args.preset}, {args.detector}, blur {args.blur:g}: {first.sum()} of {len(planted)} first, "
+        f"{args.preset}, {args.detector}, blur {args.blur:g}: of {len(planted)}, "
+        f"{first[0]} first by the cosine, {first[1]} by the local score, "
         f"{placed.sum()} with IoU >= .75 (mean {np.mean(overlaps):.2f}), among {len(photos)} photos"
     )
 

@@ -86,8 +86,7 @@ def reordered(
     """
     local = local_scores(collection, query, ranking, strength)
     order = np.argsort(-local, kind="stable")[:k]
-    names = ranking.__dataclass_fields__
-    return Ranking(**{name: getattr(ranking, name)[order] for name in names}), local[order]
+    return ranking.take(order), local[order]
 
 
 def _period(settings: Settings) -> float:

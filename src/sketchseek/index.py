@@ -269,7 +269,7 @@ class Index:
             sure: NDArray[np.floating[Any]] = confidence(local)
         else:
             ranking, sure = expanded.search(view.collection, query, sketch, count, threads, **ways)
-        shown = _part(ranking, slice(offset, offset + k))
+        shown = ranking.take(slice(offset, offset + k))
         return self._hits(view, sketch, refine(view.collection, query, shown), sure[offset:], offset)
 
     def _expanded(
@@ -434,9 +434,3 @@ def _describer(recipe: Expansion, *, required: bool) -> PictureDescriber | None:
             "or search with --expand 0 --blend 0."
         )
     return describer
-
-
-def _part(ranking: Ranking, part: slice) -> Ranking:
-    from dataclasses import fields
-
-    return Ranking(**{f.name: getattr(ranking, f.name)[part] for f in fields(ranking)})

@@ -84,6 +84,10 @@ class Ranking:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def take(self, which: slice | NDArray[np.integer[Any]]) -> Ranking:
+        """Some of the hits, by their places, in that order."""
+        return Ranking(**{field.name: getattr(self, field.name)[which] for field in fields(self)})
+
 
 def rank(
     collection: Collection,
@@ -149,7 +153,7 @@ def place(collection: Collection, query: Query, ids: Ids, threads: int | None = 
 def _ranking(ids: Ids, found: Placement, query: Query, k: int | None) -> Ranking:
     order = largest(found.score, len(found) if k is None else k)
     placed = _placed(ids, found, query)
-    return Ranking(**{field.name: getattr(placed, field.name)[order] for field in fields(Ranking)})
+    return placed.take(order)
 
 
 def _placed(ids: Ids, found: Placement, query: Query) -> Ranking:
