@@ -15,6 +15,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from sketchseek.server import listen
+
 
 def test_term_finishes_what_is_under_way(start_server: Callable, shape_index: Path, star) -> None:
     server = start_server(shape_index)
@@ -82,3 +84,10 @@ def test_ctrl_c_ends_it_quietly(start_server: Callable, shape_index: Path) -> No
     server.process.send_signal(signal.SIGINT)
     server.process.wait(20)
     assert "Traceback" not in server.stop()
+
+
+def test_answers_do_not_wait_for_confirmation() -> None:
+    with listen("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()):
+        connection, _ = listener.accept()
+        with connection:
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
