@@ -118,7 +118,7 @@ def test_index_then_info_then_remove(capsys: pytest.CaptureFixture[str], picture
 
     status, _, err = run(capsys, "index", pictures, "--preset", "full")
     assert status == 1
-    assert "made with --preset compact, not full" in err
+    assert "made with --preset precise, not full" in err
 
 
 def test_the_index_is_named_by_the_environment(

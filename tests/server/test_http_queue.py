@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -26,6 +27,12 @@ class Engine:
             return name
 
         return run
+
+
+def in_a_loop(story: Coroutine[Any, Any, None]) -> None:
+    """Run it in a thread of its own: in this one, the browser's driver may have left a loop running."""
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, story).result()
 
 
 def never() -> asyncio.Future[None]:
@@ -58,7 +65,7 @@ def test_a_newer_search_takes_the_place_of_a_waiting_one() -> None:
         assert "second" not in engine.ran
         searches.close()
 
-    asyncio.run(story())
+    in_a_loop(story())
 
 
 def test_nobody_waits_for_one_who_left() -> None:
@@ -81,7 +88,7 @@ def test_nobody_waits_for_one_who_left() -> None:
         assert engine.ran == ["running", "last"]
         searches.close()
 
-    asyncio.run(story())
+    in_a_loop(story())
 
 
 def test_the_line_has_an_end_and_so_has_patience() -> None:
@@ -97,7 +104,7 @@ def test_the_line_has_an_end_and_so_has_patience() -> None:
         assert await asyncio.gather(*tasks[:2]) == ["0", "1"]
         searches.close()
 
-    asyncio.run(story())
+    in_a_loop(story())
 
 
 def test_a_failing_search_frees_its_place() -> None:
@@ -113,4 +120,4 @@ def test_a_failing_search_frees_its_place() -> None:
         assert await searches.run("page", never(), lambda: "free") == "free"
         searches.close()
 
-    asyncio.run(story())
+    in_a_loop(story())

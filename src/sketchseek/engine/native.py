@@ -97,6 +97,8 @@ class NativeEngine:
     def _prepared(self, query: Query) -> _engine.PreparedQuery:
         """The query side with the one-byte code's steps and its own norms folded in."""
         settings = self._settings
+        if query.vectors.shape[1] != settings.dimensions:
+            raise ValueError("query must not have other settings than the collection")
         inverse = np.divide(1.0, query.norms, out=np.zeros_like(query.norms), where=query.norms > 0)
         steps = settings.component_scales if self._bytes else np.ones(settings.dimensions, np.float32)
         full = query.vectors * steps * inverse[:, [FULL]]
