@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from sketchseek import Index, cli
@@ -145,6 +146,18 @@ def test_a_mistake_gets_a_sentence(
     assert (status, out) == (1, "")
     assert sentence in err
     assert len(err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("detector", ["neural", "canny"])
+def test_contours_of_a_picture(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, draw_picture: Any, detector: str
+) -> None:
+    picture = draw_picture(tmp_path / "two colours.png", 200)
+    words = ("contours", picture, "--out", tmp_path / "seen.npz", "--detector", detector)
+    assert run(capsys, *words) == (0, "", "")
+    with np.load(tmp_path / "seen.npz") as seen:
+        assert seen["strength"].shape == (300, 400)
+        assert len(seen["x"]) > 100
 
 
 @pytest.mark.parametrize(

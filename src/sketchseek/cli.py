@@ -278,9 +278,10 @@ def run_demo(args: argparse.Namespace) -> int:
 
 def run_contours(args: argparse.Namespace) -> int:
     """`contours`."""
+    from .contours.detectors import get_detector
     from .contours.view import save_contours
 
-    save_contours(args.picture, args.out, args.detector)
+    save_contours(args.picture, args.out, get_detector(args.detector))
     return 0
 
 
