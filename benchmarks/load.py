@@ -55,7 +55,19 @@ def make_index(folder: Path, count: int, real: int) -> Path:
     small = Index.create(folder / "small")
     small.add([samples])
     table = small.store.table(
-        ["id", "path", "size", "modified", "digest", "width", "height", "thumbnail", "code", "norms"],
+        [
+            "id",
+            "path",
+            "size",
+            "modified",
+            "digest",
+            "width",
+            "height",
+            "thumbnail",
+            "code",
+            "norms",
+            "frame",
+        ],  # fmt: skip
         "failure IS NULL",
     )
     store = Store.create(where, small.store.recipe)

@@ -380,3 +380,20 @@ def test_a_time_in_the_future_does_not_make_every_run_write(
     version = index.version
     assert index.add(pictures).unchanged == 6
     assert index.version == version
+
+
+def test_a_drawing_in_a_corner_of_its_page_is_boxed_there(tmp_path: Path) -> None:
+    import cv2
+
+    page = np.full((600, 900), 255, np.uint8)
+    house = np.array([[0, 4], [4, 0], [8, 4], [8, 10], [0, 10], [0, 4], [8, 4]], float)
+    corner = (house * 14 + [700, 420]).round().astype(np.int32)
+    cv2.polylines(page, [corner], False, 0, 3, cv2.LINE_AA)
+    cv2.imwrite(str(tmp_path / "page.png"), page)
+    index = Index.create(tmp_path / "index", detector="canny")
+    index.add(tmp_path / "page.png")
+    (hit,) = index.search(Sketch.from_strokes([house]))
+    assert hit.score > 0.97
+    assert hit.box == pytest.approx((700, 420, 812, 560), abs=4)
+    assert hit.scale == pytest.approx(140 / 900, rel=0.05)
+    np.testing.assert_allclose(hit.outline()[0].min(axis=0), (700, 420), atol=4)

@@ -35,6 +35,7 @@ def rows(ids: Sequence[str], recipe: Recipe = RECIPE, **columns: Sequence[Any]) 
         "thumbnail": [b"t" * 2000] * n,
         "code": [[1, 2, 3, 4]] * n,
         "norms": [[0.5] * 9] * n,
+        "frame": [[0, 0, 30, 20]] * n,
         "expansion": [None] * n,
         "failure": [None] * n,
         **columns,
@@ -264,7 +265,7 @@ class TestSnapshot:
         loaded = Snapshot.load(store.location, store.version)
         assert loaded is not None
         assert loaded.recipe == store.recipe
-        for name in ("ids", "paths", "path_ends", "width", "height", "codes", "norms", "expansion"):
+        for name in ("ids", "paths", "path_ends", "width", "height", "codes", "norms", "frames", "expansion"):
             np.testing.assert_array_equal(getattr(loaded, name), getattr(saved, name))
         assert isinstance(loaded.codes, np.memmap)
 
@@ -310,7 +311,7 @@ class TestSnapshot:
         changed, anew = Snapshot.of(store, grown), Snapshot.of(store)
         assert read == [1, 2, 3, 3], "a deletion makes it read everything"
         for one, other in ((grown, whole), (changed, anew)):
-            for name in ("ids", "paths", "path_ends", "width", "codes", "norms", "fragments"):
+            for name in ("ids", "paths", "path_ends", "width", "codes", "norms", "frames", "fragments"):
                 np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
         assert [grown.path(i) for i in range(3)] == ["/p/a", "/p/b", "/longer path"]
         assert changed.ids.tolist() == [b"b", b"c", b"e"]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .clutter import CANDIDATES, reordered
 from .confidence import confidence
+from .contours.points import FRAME
 from .descriptor import DEFAULT_PRESET, Query, Settings
 from .errors import SketchseekError
 from .hit import Hit, place, tight_box
@@ -304,12 +305,12 @@ class Index:
         snapshot = view.snapshot
         hits = []
         for i, number in enumerate(ranking.ids.tolist()):
-            pose = (float(ranking.scale[i]), bool(ranking.mirrored[i]), float(ranking.rotation[i]))
-            moved = (float(ranking.dx[i]), float(ranking.dy[i]))
             size = (int(snapshot.width[number]), int(snapshot.height[number]))
-            scale, mirrored, rotation = pose
+            pose = (float(ranking.scale[i]), float(ranking.dx[i]), float(ranking.dy[i]))
+            scale, dx, dy = _in_picture(pose, snapshot.frames[number].tolist(), size)
+            mirrored, rotation = bool(ranking.mirrored[i]), float(ranking.rotation[i])
             placed = partial(
-                place, scale=scale, mirrored=mirrored, rotation=rotation, translation=moved, size=size
+                place, scale=scale, mirrored=mirrored, rotation=rotation, translation=(dx, dy), size=size
             )
             identifier = bytes(snapshot.ids[number]).decode()
             hits.append(
@@ -322,8 +323,8 @@ class Index:
                     scale=round(scale, 4),
                     mirrored=mirrored,
                     rotation=rotation,
-                    dx=round(moved[0], 3),
-                    dy=round(moved[1], 3),
+                    dx=round(dx, 3),
+                    dy=round(dy, 3),
                     box=tight_box(sketch, placed),
                     width=size[0],
                     height=size[1],
@@ -387,6 +388,21 @@ def _settings(recipe: Recipe) -> Settings:
             "This index was made by another version of sketchseek, with settings unknown to this one: "
             "index the pictures again into another --index folder."
         ) from error
+
+
+def _in_picture(
+    pose: tuple[float, float, float], frame: Sequence[float], size: tuple[int, int]
+) -> tuple[float, float, float]:
+    """Scale and translation in the 400-pixel frame of a part of a picture -> those in the picture's own."""
+    scale, dx, dy = pose
+    x0, y0, x1, y1 = frame
+    smaller = max(x1 - x0, y1 - y0) / max(size)
+    pixel = FRAME / max(size)
+    return (
+        scale * smaller,
+        dx * smaller + ((x0 + x1) - size[0]) / 2 * pixel,
+        dy * smaller + ((y0 + y1) - size[1]) / 2 * pixel,
+    )
 
 
 def make_recipe(preset: str, detector: str, expansion: bool | str = False) -> Recipe:

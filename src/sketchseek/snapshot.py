@@ -23,7 +23,7 @@ from .store import Location, Recipe, Store, schema_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MAGIC = b"sketchseek snapshot 2\n"
+MAGIC = b"sketchseek snapshot 3\n"
 _ALIGNMENT = 64
 
 
@@ -33,6 +33,7 @@ class Snapshot:
 
     ids : (n,) bytes. paths : (m,) uint8, all paths after one another; path_ends : (n,) where each ends.
     width, height : (n,) int32. codes : (n, D) int8. norms : (n, S, 3) float32.
+    frames : (n, 4) float32, x0, y0, x1, y1 of the part of the picture that its code describes, in its pixels.
     expansion : (n, E) float16, NaN for a picture that has none, or None.
     fragments : names of the files the rows came from, and of what was deleted in them.
     """
@@ -47,6 +48,7 @@ class Snapshot:
     height: NDArray[np.int32]
     codes: NDArray[np.int8]
     norms: NDArray[np.float32]
+    frames: NDArray[np.float32]
     expansion: NDArray[np.float16] | None = None
 
     def __len__(self) -> int:
@@ -119,7 +121,7 @@ class Snapshot:
                 _remove_older(folder, self.version)
 
 
-_NAMES = ("ids", "path_ends", "width", "height", "codes", "norms", "expansion", "paths")
+_NAMES = ("ids", "path_ends", "width", "height", "codes", "norms", "frames", "expansion", "paths")
 
 
 def _file(location: Location, version: int) -> Path:
@@ -135,7 +137,7 @@ def _remove_older(folder: Path, version: int) -> None:
 
 def _read(store: Store, fragments: list[Any]) -> list[dict[str, NDArray[Any]]]:
     """The rows of some fragments that are pictures, batch by batch; one empty batch where there are none."""
-    columns = ["id", "path", "width", "height", "code", "norms"]
+    columns = ["id", "path", "width", "height", "code", "norms", "frame"]
     if store.recipe.expansion is not None:
         columns.append("expansion")
     parts = []
@@ -158,6 +160,7 @@ def _arrays_of(batch: pa.RecordBatch | pa.Table, recipe: Recipe) -> dict[str, ND
         "height": batch["height"].to_numpy(),
         "codes": _matrix(batch["code"]).reshape(len(paths), recipe.dimension),
         "norms": _matrix(batch["norms"]).reshape(len(paths), recipe.n_norms // 3, 3),
+        "frames": _matrix(batch["frame"]).reshape(len(paths), 4),
     }
     if recipe.expansion is not None:
         arrays["expansion"] = _expansion(batch["expansion"].to_pylist(), recipe.expansion.dimension)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import lance
     import pyarrow as pa
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 TABLE = "pictures.lance"
 LOCK = "lock"
 KEEP_OLD_VERSIONS = timedelta(minutes=10)  # a reader that opened a version may go on reading it
@@ -352,6 +352,7 @@ def schema_of(recipe: Recipe) -> pa.Schema:
             pa.field("thumbnail", pa.binary()),
             pa.field("code", pa.list_(pa.int8(), recipe.dimension)),
             pa.field("norms", pa.list_(pa.float32(), recipe.n_norms)),
+            pa.field("frame", pa.list_(pa.float32(), 4)),  # the part of the picture that the code describes
             pa.field("expansion", pa.binary()),
             pa.field("failure", pa.string()),  # why the picture could not be read; the rest is then empty
         ],

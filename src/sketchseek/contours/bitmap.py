@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SketchseekError
-from .skeleton import centre_lines, outlines, split_solid
+from .skeleton import THICK_LINE, centre_lines, half_width, outlines, split_solid
 
 Float = NDArray[np.float64]
 Soft = NDArray[np.float32]
@@ -18,8 +18,12 @@ Mask = NDArray[np.bool_]
 
 WORK_SIDE = 512
 """A smaller drawing is enlarged to this before thinning, which is no better than a pixel."""
+WORK_HALF_WIDTH, WORK_LEAST = 8.0, 256
+"""Thick lines are thinned at a smaller size: it takes a step for each pixel of their half width."""
 DOT = 0.04
 """A full patch of ink no larger than this share of the page is a dot, not a shape."""
+SMOOTHING = 2.0
+"""Standard deviation in pixels, at a drawing's extent of 512, that makes a staircase of pixels a curve."""
 STRONG, FAINT = 0.55, 0.3
 """Ink starts where it is strong, and goes on where it is faint (hysteresis)."""
 
@@ -36,17 +40,25 @@ def bitmap_strokes(pixels: NDArray[np.uint8]) -> list[Float]:
     extent = max(int(np.ptp(rows)), int(np.ptp(columns))) + 1
     if extent < DOT * max(mask.shape) and mask.sum() > 0.6 * extent**2:
         raise SketchseekError("The drawing is a single dot: draw at least one line.")
-    scale = max(1.0, WORK_SIDE / extent)
-    if scale > 1:
-        near = cv2.dilate(mask[box].astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
-        enlarged = cv2.resize(ink[box] * near, None, fx=scale, fy=scale, interpolation=cv2.INTER_CUBIC)
-        mask = drop_specks(enlarged >= (STRONG + FAINT) / 2)
-    else:
-        mask = mask[box]
+    mask = mask[box]
+    scale = _work_scale(mask, extent)
+    if scale != 1:
+        near = cv2.dilate(mask.astype(np.uint8), np.ones((3, 3), np.uint8))
+        how = cv2.INTER_CUBIC if scale > 1 else cv2.INTER_AREA
+        resized = cv2.resize(ink[box] * near, None, fx=scale, fy=scale, interpolation=how)
+        mask = drop_specks(resized >= (STRONG + FAINT) / 2)
     solid, lines = split_solid(mask)
-    sharpness = max(extent, WORK_SIDE) / WORK_SIDE  # a pixel's share of the frame differs
-    strokes = outlines(solid, sharpness) + centre_lines(lines, sharpness)
+    sigma = SMOOTHING * max(extent * scale / WORK_SIDE, 0.65)  # a pixel's share of the drawing differs
+    strokes = outlines(solid, sigma) + centre_lines(lines, sigma)
     return [stroke / scale + [left, top] for stroke in strokes]
+
+
+def _work_scale(mask: Mask, extent: int) -> float:
+    """By how much to resize a drawing before thinning: thin lines grow, thick ones shrink."""
+    fine, usual = max(1.0, WORK_SIDE / extent), max(half_width(mask), 0.5)
+    if usual > 2 * THICK_LINE * extent:  # no lines at all
+        return fine
+    return max(min(fine, WORK_HALF_WIDTH / usual), min(fine, WORK_LEAST / extent))
 
 
 def find_ink(pixels: NDArray[np.uint8]) -> Soft:
@@ -58,9 +70,16 @@ def find_ink(pixels: NDArray[np.uint8]) -> Soft:
         return _find_ink_on_paper(grey)
     if not _is_dark_on_light(grey):
         grey = 255 - grey
-    level = _otsu(grey)
-    paper, full = float(np.median(grey[grey > level])), float(np.quantile(grey[grey <= level], 0.25))
-    return np.asarray(np.clip((paper - grey.astype(np.float32)) / (paper - full), 0, 1))
+    level = int(_otsu(grey))
+    counts = np.bincount(grey.ravel(), minlength=256)
+    paper, full = level + 1 + _quantile(counts[level + 1 :], 0.5), _quantile(counts[: level + 1], 0.25)
+    ink = (paper - np.arange(256, dtype=np.float32)) / (paper - full)
+    return np.asarray(cv2.LUT(grey, ink.clip(0, 1)))
+
+
+def _quantile(counts: NDArray[np.intp], share: float) -> int:
+    """The value below which lies that share of what was counted."""
+    return int(np.searchsorted(np.cumsum(counts), share * counts.sum()))
 
 
 def _grey(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:

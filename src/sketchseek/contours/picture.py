@@ -21,6 +21,7 @@ MAX_PIXELS = 175_000_000
 """A header that claims more is refused. Just below the size at which Pillow itself refuses to open."""
 MAX_DECODED_PIXELS = 100_000_000
 """Most pixels held in memory at once; a JPEG may claim more, being decoded at a fraction of its size."""
+THUMBNAIL_SIDE = 256
 FORMATS = ("JPEG", "PNG", "WEBP", "AVIF", "HEIF", "TIFF", "BMP", "GIF")
 
 # A picture is read or refused, in words. What Pillow says besides, about odd tags or its own lower cap,
@@ -44,24 +45,26 @@ class Picture:
     format: str
 
 
-def load_picture(source: Source, longer_side: int = int(FRAME)) -> Picture:
+def load_picture(source: Source, longer_side: int = int(FRAME), name: str | None = None) -> Picture:
     """Read a picture file (path or bytes) at `longer_side` pixels; small ones are enlarged.
+
+    name : what a sentence about it begins with, where `source` has no name.
 
     Raises SketchseekError, with the reason, for anything that is not a readable picture.
     """
-    image, (width, height), kind = decode(read_source(source), source_name(source), longer_side)
+    image, (width, height), kind = decode(read_source(source), name or source_name(source), longer_side)
     if image.mode == "RGBA":
         ground = Image.new("RGBA", image.size, "white")
         image = Image.alpha_composite(ground, image)
     return Picture(np.asarray(image.convert("RGB")), width, height, kind)
 
 
-def thumbnail(picture: Picture, longer_side: int = 256) -> bytes:
+def thumbnail(picture: Picture, longer_side: int = THUMBNAIL_SIDE) -> bytes:
     """A small WebP of a loaded picture."""
     image = Image.fromarray(picture.pixels)
     image.thumbnail((longer_side, longer_side), Image.Resampling.LANCZOS)
     out = io.BytesIO()
-    image.save(out, "WEBP", quality=80, method=4)
+    image.save(out, "WEBP", quality=80, method=2)
     return out.getvalue()
 
 

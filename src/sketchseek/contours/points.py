@@ -10,6 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 FRAME = 400.0
 """Longer side of every picture and drawing, in pixels (section 6). The maps take FRAME pixels as pi."""
 
+Box = tuple[float, float, float, float]
+"""x0, y0, x1, y1."""
+
 
 @dataclass(frozen=True, slots=True)
 class Points:
@@ -47,6 +50,16 @@ class Points:
         """Moved by (dx, dy) pixels within the same frame."""
         x, y = self.x + np.float32(dx), self.y + np.float32(dy)
         return Points(x, y, self.angle, self.weight, self.width, self.height)
+
+    def tight(self) -> tuple[Points, Box]:
+        """The points in a frame of their own, their tight box, longer side 400; and where it was."""
+        low = np.array([self.x.min(), self.y.min()], np.float64)
+        high = np.array([self.x.max(), self.y.max()], np.float64)
+        scale = FRAME / max(float((high - low).max()), 1.0)
+        x, y = ((self.x, self.y) - ((low + high) / 2)[:, None]) * scale
+        width, height = ((high - low) * scale).tolist()
+        points = Points(x.astype(np.float32), y.astype(np.float32), self.angle, self.weight, width, height)
+        return points, (*low.tolist(), *high.tolist())
 
     def rotated(self, radians: float) -> Points:
         """Turned clockwise, as seen on a screen, about the frame's centre."""

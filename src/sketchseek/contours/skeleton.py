@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 Float = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-SMOOTHING = 2.0
-"""Standard deviation in pixels, at a drawing's extent of 512, that makes a staircase of pixels a curve."""
 THICK_LINE = 0.06
 """Half the width, as a share of the drawing's extent, from which ink may be a solid shape, not a line."""
 
@@ -25,9 +23,7 @@ def split_solid(ink: Mask) -> tuple[Mask, Mask]:
     """
     depth = _depth(ink)
     extent = max(ink.shape)
-    middle = depth[(depth > 0) & (depth >= cv2.dilate(depth, np.ones((3, 3), np.uint8)))]
-    usual = float(np.quantile(middle, 0.25)) if middle.size else 0.0
-    radius = max(THICK_LINE * extent, min(2.5 * usual, 2 * THICK_LINE * extent))
+    radius = max(THICK_LINE * extent, min(2.5 * _usual(depth), 2 * THICK_LINE * extent))
     solid = np.zeros_like(ink)
     if depth.max(initial=0) <= radius:
         return solid, ink
@@ -41,27 +37,37 @@ def split_solid(ink: Mask) -> tuple[Mask, Mask]:
     return solid, ink & ~cv2.dilate(solid.astype(np.uint8), np.ones((3, 3), np.uint8)).astype(bool)
 
 
+def half_width(ink: Mask) -> float:
+    """That of most lines, in pixels."""
+    return _usual(_depth(ink))
+
+
+def _usual(depth: NDArray[np.float32]) -> float:
+    middle = depth[(depth > 0) & (depth >= cv2.dilate(depth, np.ones((3, 3), np.uint8)))]
+    return float(np.quantile(middle, 0.25)) if middle.size else 0.0
+
+
 def _depth(mask: Mask) -> NDArray[np.float32]:
     """Distance of each pixel of the mask to the nearest pixel outside."""
     padded = np.pad(mask, 1).astype(np.uint8)
     return np.asarray(cv2.distanceTransform(padded, cv2.DIST_L2, 5)[1:-1, 1:-1])
 
 
-def outlines(solid: Mask, sharpness: float = 1.0) -> list[Float]:
+def outlines(solid: Mask, sigma: float) -> list[Float]:
     """Closed polylines round solid shapes and their holes."""
     found, _ = cv2.findContours(solid.astype(np.uint8), cv2.RETR_CCOMP, cv2.CHAIN_APPROX_NONE)
     loops = [contour[:, 0].astype(np.float64) + 0.5 for contour in found if len(contour) > 8]
-    return [smooth(np.vstack([loop, loop[:1]]), SMOOTHING * sharpness) for loop in loops]
+    return [smooth(np.vstack([loop, loop[:1]]), sigma) for loop in loops]
 
 
-def centre_lines(ink: Mask, sharpness: float = 1.0) -> list[Float]:
+def centre_lines(ink: Mask, sigma: float) -> list[Float]:
     """Polylines along the middle of lines."""
     if not ink.any():
         return []
     skeleton = thin(ink)
     depth = _depth(ink)
     paths = join(cut_spurs(trace(skeleton), depth))
-    return [smooth(path, SMOOTHING * sharpness) for path in paths]
+    return [smooth(path, sigma) for path in paths]
 
 
 def thin(mask: Mask) -> Mask:

@@ -109,6 +109,8 @@ def sample_strokes(strokes: Sequence[NDArray[np.floating[Any]]], width: float, h
         pieces = np.diff(line, axis=0)
         lengths = np.hypot(pieces[:, 0], pieces[:, 1])
         pieces, starts, lengths = pieces[lengths > 0], line[:-1][lengths > 0], lengths[lengths > 0]
+        if not len(lengths):
+            continue
         ends = np.cumsum(lengths)
         n = max(1, round(ends[-1] / STEP))
         at = (np.arange(n) + 0.5) * ends[-1] / n
@@ -118,8 +120,16 @@ def sample_strokes(strokes: Sequence[NDArray[np.floating[Any]]], width: float, h
         x.append(where[:, 0])
         y.append(where[:, 1])
         angle.append(tangent_angle(pieces[piece, 0], pieces[piece, 1]))
-    xs, ys = np.concatenate(x).astype(np.float32), np.concatenate(y).astype(np.float32)
-    return Points(xs, ys, np.concatenate(angle), np.ones_like(xs), width, height)
+    nothing = np.empty(0, np.float32)
+    xs, ys, angles = (np.concatenate([nothing, *values], dtype=np.float32) for values in (x, y, angle))
+    return Points(xs, ys, angles, np.ones_like(xs), width, height)
+
+
+def lines_to_points(strokes: Sequence[Float], size: tuple[float, float]) -> Points:
+    """The same for the lines of a picture, in pixels of a page of that size (width, height)."""
+    scale = FRAME / max(size)
+    framed = [(stroke - np.array(size) / 2) * scale for stroke in strokes]
+    return sample_strokes(framed, size[0] * scale, size[1] * scale)
 
 
 def check_shape(points: Points, cell: float = 10.0, most: float = 0.85) -> None:

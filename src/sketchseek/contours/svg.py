@@ -21,6 +21,9 @@ MAX_VISITS = 20_000
 MAX_SEGMENTS = 50_000
 """Pieces of curve in a drawing."""
 
+THICK_STROKE = 0.24
+"""A stroke wider than this share of the drawing is a shape, to the eye."""
+
 Float = NDArray[np.float64]
 SVG = "{http://www.w3.org/2000/svg}"
 HREFS = ("href", "{http://www.w3.org/1999/xlink}href")
@@ -149,6 +152,43 @@ def svg_strokes(data: bytes, name: str) -> list[Float] | None:
         raise SketchseekError(f"{name} has coordinates that are not ordinary numbers.")
     tolerance = max(float(np.ptp(everything, axis=0).max()), 1e-9) / 4000
     return [_flatten(cubics, tolerance) for cubics in curves]
+
+
+LINES_ONLY = {SVG + tag for tag in ("svg", "g", "title", "desc", "path", "rect", "circle", "ellipse", "line",
+                                   "polyline", "polygon")}  # fmt: skip
+SAFE_ATTRIBUTES = {
+    "id", "class", "role", "aria-hidden", "aria-label", "focusable", "version", "width", "height", "viewBox",
+    "color", "fill", "stroke", "stroke-width", "stroke-linecap", "stroke-linejoin", "stroke-miterlimit",
+    "transform", "d", "points", "x", "y", "x1", "y1", "x2", "y2", "cx", "cy", "r", "rx", "ry",
+}  # fmt: skip
+
+
+def svg_lines(data: bytes, name: str) -> tuple[list[Float], tuple[float, float]] | None:
+    """Polylines (n, 2) of a document that is nothing but lines of one colour, and its width and height.
+
+    None if there is any doubt that its pixels would show these lines and no other.
+    """
+    root = parse_svg(data, name)
+    for element in root.iter():
+        if element.tag not in LINES_ONLY or not element.attrib.keys() <= SAFE_ATTRIBUTES:
+            return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = list(_curves(root))
+    styles = {style for _, style in found}
+    if {style.fill for style in styles} != {"none"} or len({style.stroke for style in styles}) != 1:
+        return None
+    width, height = intrinsic_size(root)
+    box = view_box(root) or (0.0, 0.0, width, height)
+    scale = min(width / box[2], height / box[3])
+    origin = np.array([width, height]) / 2 - scale * (np.array(box[:2]) + np.array(box[2:]) / 2)
+    curves = [cubics * scale + origin for cubics, _ in found]
+    everything = np.concatenate(curves).reshape(-1, 2)
+    extent = float(np.ptp(everything, axis=0).max())
+    thick = max(_length(style.stroke_width, 100, 1.0) for style in styles) * scale
+    inside = (everything >= 0).all() and (everything <= [width, height]).all()
+    if not inside or thick > THICK_STROKE * (extent + thick):
+        return None
+    return [_flatten(cubics, extent / 4000) for cubics in curves], (width, height)
 
 
 @dataclass(frozen=True)

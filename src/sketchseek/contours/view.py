@@ -56,17 +56,12 @@ def save_contours(source: Source, out: str | Path, detector: EdgeDetector | None
 
 def drawing_contours(sketch: Sketch) -> Contours:
     """A drawing, as if it were a picture: black strokes on white, strength 1 along them."""
-    points = sketch.points
-    size = max(1, round(points.height)), max(1, round(points.width))
-    strength = np.zeros(size, dtype=np.float32)
-    rows = np.clip(points.y + size[0] / 2, 0, size[0] - 1).astype(int)
-    columns = np.clip(points.x + size[1] / 2, 0, size[1] - 1).astype(int)
-    strength[rows, columns] = 1
+    size = max(1, round(sketch.points.height)), max(1, round(sketch.points.width))
     canvas = np.full((*size, 3), 255, dtype=np.uint8)
     middle = np.array([size[1] / 2, size[0] / 2])
     lines = [np.round((stroke + middle) * 16).astype(np.int32) for stroke in sketch.strokes]
     cv2.polylines(canvas, lines, False, (0, 0, 0), 2, cv2.LINE_AA, shift=4)
-    return Contours(points, strength, Picture(canvas, size[1], size[0], "drawing"))
+    return Contours(sketch.points, Picture(canvas, size[1], size[0], "drawing"))
 
 
 def draw_contours(contours: Contours) -> NDArray[np.uint8]:
@@ -78,7 +73,9 @@ def draw_contours(contours: Contours) -> NDArray[np.uint8]:
     height, width = strength.shape
     hue = hues(ridge_angles(strength))
     glow = (hue * np.clip(strength, 0, 1)[..., None]).astype(np.uint8)
-    panels = [_enlarge(contours.picture.pixels), _enlarge(glow), _draw_points(contours.points, width, height)]
+    size = width * ZOOM, height * ZOOM
+    shown = [cv2.resize(p, size, interpolation=cv2.INTER_CUBIC) for p in (contours.picture.pixels, glow)]
+    panels = [*shown, _draw_points(contours.points, width, height)]
     _draw_key(panels[1])
     gap = np.full((panels[0].shape[0], GAP, 3), 255, dtype=np.uint8)
     return np.hstack([panels[0], gap, panels[1], gap, panels[2]])
@@ -88,10 +85,6 @@ def hues(angle: NDArray[np.floating]) -> NDArray[np.float32]:
     """Colours (..., 3) in [0, 255] that go once round the wheel as a line turns by pi."""
     wheel = np.array([colorsys.hsv_to_rgb(k / 180, 0.85, 1) for k in range(180)], dtype=np.float32) * 255
     return np.asarray(wheel[np.round(np.mod(angle, np.pi) * (180 / np.pi)).astype(int) % 180])
-
-
-def _enlarge(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    return np.asarray(cv2.resize(pixels, None, fx=ZOOM, fy=ZOOM, interpolation=cv2.INTER_CUBIC))
 
 
 def _draw_points(points: Points, width: int, height: int) -> NDArray[np.uint8]:

@@ -281,7 +281,11 @@ def _table(rows: list[dict[str, Any]], store: Store) -> pa.Table:
 
     recipe = store.recipe
     schema = schema_of(recipe)
-    dtypes = {"code": (np.int8, recipe.dimension), "norms": (np.float32, recipe.n_norms)}
+    dtypes = {
+        "code": (np.int8, recipe.dimension),
+        "norms": (np.float32, recipe.n_norms),
+        "frame": (np.float32, 4),
+    }
     columns = []
     for column in schema:
         values = [row.get(column.name) for row in rows]

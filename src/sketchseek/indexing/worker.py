@@ -32,7 +32,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A picture's row. `code` and `norms` are raw bytes of int8 and float32, `expansion` of float16."""
+    """A picture's row. `code`, `norms` and `frame` are raw bytes, `expansion` too, of float16."""
 
     path: bytes
     size: int
@@ -43,6 +43,7 @@ class Described:
     thumbnail: bytes
     code: bytes
     norms: bytes
+    frame: bytes
     expansion: bytes | None
 
 
@@ -142,12 +143,15 @@ class Reader:
         return np.asarray(self.describer(pixels), dtype=np.float16).tobytes()
 
     def _describe(self, path: bytes, content: _Content) -> Described:
+        import numpy as np
+
         from ..contours import picture_contours
         from ..contours.picture import thumbnail
         from ..descriptor import decode, describe, encode, norms
 
         contours = picture_contours(content.data, self.detector)
-        code = encode(describe(contours.points, self.settings), self.settings)
+        points, frame = contours.subject()
+        code = encode(describe(points, self.settings), self.settings)
         picture = contours.picture
         return Described(
             path=path,
@@ -159,6 +163,7 @@ class Reader:
             thumbnail=thumbnail(picture),
             code=code.tobytes(),
             norms=norms(decode(code, self.settings), self.settings).tobytes(),
+            frame=np.array(frame, np.float32).tobytes(),
             expansion=None if self.describer is None else self._expansion(picture.pixels),
         )
 

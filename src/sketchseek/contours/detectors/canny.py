@@ -8,6 +8,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from ..line_art import VERSION
+
 SMOOTHING: Final = 1.4
 """Standard deviation of the Gaussian before the gradient, in pixels."""
 
@@ -22,7 +24,7 @@ class Canny:
     """Strength is the share of thresholds that keep a pixel, as a ridge one pixel across (sigma)."""
 
     name = "canny"
-    version = "1"
+    version = f"1-{VERSION}"
 
     def __call__(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
         """(h, w, 3) uint8 RGB -> (h, w) float32 in [0, 1]."""

@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from .line_art import drawn_lines
+from ..line_art import VERSION
 
 STRIDE: Final = 16
 """The network halves its input four times: both sides must be multiples of this."""
@@ -33,13 +33,10 @@ class Neural:
         options.log_severity_level = 3
         self._session = onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
         self._input = self._session.get_inputs()[0].name
-        self.version = f"{hashlib.sha256(weights).hexdigest()[:12]}-{ENLARGED}"
+        self.version = f"{hashlib.sha256(weights).hexdigest()[:12]}-{ENLARGED}-{VERSION}"
 
     def __call__(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
         """(h, w, 3) uint8 RGB -> (h, w) float32 in [0, 1]."""
-        drawn = drawn_lines(pixels)
-        if drawn is not None:
-            return drawn
         height, width = pixels.shape[:2]
         size = max(1, round(width * ENLARGED)), max(1, round(height * ENLARGED))
         shown = cv2.resize(pixels, size, interpolation=cv2.INTER_CUBIC)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import SketchseekError
+from ..line_art import VERSION
 
 
 class Structured:
@@ -28,7 +29,7 @@ class Structured:
         if not _is_forest(model):
             raise SketchseekError(f"{model} is not a structured-forest model that OpenCV reads.")
         self._forest = cv2.ximgproc.createStructuredEdgeDetection(str(model))
-        self.version = hashlib.sha256(Path(model).read_bytes()).hexdigest()[:12]
+        self.version = f"{hashlib.sha256(Path(model).read_bytes()).hexdigest()[:12]}-{VERSION}"
 
     def __call__(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
         """(h, w, 3) uint8 RGB -> (h, w) float32 in [0, 1]."""
