@@ -1,6 +1,7 @@
 """The boundary benchmark of BSDS500: ODS, OIS and AP of an edge detector.
 
     python benchmarks/edges.py --detector neural --split test
+    python benchmarks/edges.py --time --pictures 50     # instead: from file to points, neural against canny
 
 Boundaries are thinned at each of 99 thresholds and matched one to one with each annotator's, within
 .0075 of the picture's diagonal. A detection is right when any annotator's boundary takes it; recall
@@ -13,7 +14,7 @@ import argparse
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -224,6 +225,28 @@ def evaluate(
     }
 
 
+def time_to_points(pictures: list[Path], names: Sequence[str] = ("neural", "canny")) -> dict[str, float]:
+    """Milliseconds a picture from its file to its contour points, on one thread: the median over pictures.
+
+    Detectors take turns on each picture, so that whatever else the machine does slows them alike.
+    """
+    from sketchseek.contours import picture_contours
+    from sketchseek.contours.detectors import get_detector
+
+    cv2.setNumThreads(1)
+    detectors = [get_detector(name) for name in names]
+    for detector in detectors:
+        picture_contours(pictures[0], detector)  # what is done once is no part of it
+    seconds = np.zeros((len(pictures), len(detectors)))
+    for row, path in zip(seconds, pictures, strict=True):
+        for i, detector in enumerate(detectors):
+            began = time.perf_counter()
+            picture_contours(path, detector)
+            row[i] = time.perf_counter() - began
+    medians = np.median(seconds, axis=0) * 1000
+    return {f"{name}_ms": round(float(ms), 1) for name, ms in zip(names, medians, strict=True)}
+
+
 def main() -> None:
     from sketchseek.contours.detectors import get_detector
 
@@ -236,8 +259,12 @@ def main() -> None:
     parser.add_argument("--pictures", type=int, help="the first of them only")
     parser.add_argument("--every", type=int, default=1, help="each n-th of the 99 thresholds only")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--time", action="store_true", help="time neural and canny, from file to points")
     options = parser.parse_args()
     pictures = sorted((data_folder() / "bsds500" / options.split).glob("*.jpg"))[: options.pictures]
+    if options.time:
+        print(json.dumps({"pictures": len(pictures)} | time_to_points(pictures)))
+        return
     detector = get_detector(options.detector, options.model)
     figures = evaluate(detector, pictures, options.every, options.jobs)
     print(json.dumps({"detector": detector.name, "version": detector.version} | figures))
