@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sketchseek.clutter import CELLS, STRENGTH, energy_cells, local_scores, reordered, share_inside
+from sketchseek.clutter import STRENGTH, local_scores, reordered, share_inside
 from sketchseek.contours.points import Points
-from sketchseek.descriptor import Query, Settings, decode, describe, encode, norms
+from sketchseek.descriptor import Query, Settings, decode, describe, encode, feature_map, norms
+from sketchseek.energy import CELLS, energy_cells, orientation_weights, roots, samples
 from sketchseek.evaluation.planted import outline_points, random_curves, random_shape
 from sketchseek.ranking import Collection, rank
 
@@ -26,16 +27,11 @@ def collection_of(*points):
 
 def test_energy_is_the_norm():
     """Parseval: the mean energy over a period is the squared norm, if the frequencies were multiples."""
-    from sketchseek import clutter
-
-    points = random_curves(3)
-    v = describe(points, SETTINGS)
-    weights = np.asarray(SETTINGS.weights[1])
-    root = np.sqrt(weights * np.where(np.arange(len(weights)) > 0, 2.0, 1.0))
-    along = clutter.feature_map(clutter._samples(SETTINGS), SETTINGS.frequencies) * clutter._both(root)
+    v = describe(random_curves(3), SETTINGS)
+    along = feature_map(samples(SETTINGS), SETTINGS.frequencies) * roots(SETTINGS)
     cube = v.reshape(SETTINGS.shape)
     total = 0.0
-    for c, w in enumerate(clutter._both(np.asarray(SETTINGS.orientation_weights))):
+    for c, w in enumerate(orientation_weights(SETTINGS)):
         total += w * np.mean((along @ cube[..., c] @ along.T) ** 2)
     assert total == pytest.approx(norms(v, SETTINGS)[1, 0] ** 2, rel=0.02)
 

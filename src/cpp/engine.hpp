@@ -11,6 +11,7 @@ constexpr int kMaxFrequencies = 10;  // of a spatial map
 constexpr int kMaxOrientations = 5;  // frequencies of an orientation map
 constexpr int kOverrun = 256;        // bytes that may be read past the end of a row
 constexpr int kBlock = 16;           // pictures that lie side by side in a projection
+constexpr int kCodeBlock = 64;       // vectors that lie side by side in product codes
 
 enum Norm { kFull = 0, kX = 1, kY = 2 };
 enum class Guide { kExact, kBinary, kLocal };
@@ -59,6 +60,20 @@ struct Found {
   int16_t pose, mirrored, x, y;
 };
 
+// Where in a picture its squared norm comes from: the energy of its contours, smoothed, in cells x cells.
+struct Cells {
+  const float* factors;  // (D,) what turns a stored component into one of the smoothed contours
+  const float* table;    // (cells * samples / 2, nx - 1, 2): cos(w d), sin(w d) at the samples with d > 0
+  int cells, samples;    // a side; samples a cell
+};
+
+// Product-quantised vectors of parts of four bits, kCodeBlock of them side by side.
+struct PartCodes {
+  const uint8_t* codes;   // (blocks, parts / 2, kCodeBlock): two parts a byte, the lower half first
+  const uint8_t* tables;  // (parts, 16)
+  int parts;
+};
+
 struct Kernels {
   const char* name;
   bool (*supported)();
@@ -69,6 +84,10 @@ struct Kernels {
   void (*locate)(const Database&, const Query&, Range, Guide, int radius, Found* out);
   void (*project)(const Database&, const Query&, Range, int axis, float* out);
   void (*plain)(const Database&, const Query&, Range, float* out);
+  // (pictures, cells, cells), x first, of sum 1; zeros for a blank picture.
+  void (*energy)(const Database&, const Cells&, Range, float* out);
+  // Sums of the tables' entries, of whole blocks of codes.
+  void (*sum_tables)(const PartCodes&, int64_t begin_block, int64_t end_block, uint16_t* out);
 };
 
 extern const Kernels kernels_portable;

@@ -341,16 +341,24 @@ struct Best {
   Vec score = all(kNever);
   Ints pose = {}, mirrored = {}, x = {}, y = {};
 
+  INLINE void keep(Ints better, Vec value, int p, int m, Ints at_x, Ints at_y) {
+    score = max(score, value);
+    pose = choose(better, Ints{} + p, pose);
+    mirrored = choose(better, Ints{} + m, mirrored);
+    x = choose(better, at_x, x);
+    y = choose(better, at_y, y);
+  }
+
   template <int NX>
   void offer(Vec value, Vec inverse, const Vec* r, const Pose& pose_, int p, int m, int dx) {
     Vec s = value * inverse;
     if (!any_greater(s, score)) return;
-    Ints better = s > score;
-    score = max(score, s);
-    pose = choose(better, Ints{} + p, pose);
-    mirrored = choose(better, Ints{} + m, mirrored);
-    x = choose(better, Ints{} + dx, x);
-    y = choose(better, place_in_row<NX>(r, pose_.table, pose_.reach), y);
+    keep(s > score, s, p, m, Ints{} + dx, place_in_row<NX>(r, pose_.table, pose_.reach));
+  }
+
+  void put(const Block& block, Found* out) const {
+    for (int i = 0; i < block.count; ++i)
+      out[i] = Found{score[i], (int16_t)pose[i], (int16_t)mirrored[i], (int16_t)x[i], (int16_t)y[i]};
   }
 };
 
@@ -415,7 +423,7 @@ void score(const Database& db, const Query& query, Range range, float threshold,
 // Coefficients of one picture, and everything that is evaluated at single translations.
 template <int NX>
 struct Single {
-  static constexpr int kDx = 2 * NX - 1, kRow = (kDx + 7) / 8 * 8, kWords = (kDx * kDx + 63) / 64;
+  static constexpr int kDx = 2 * NX - 1, kRow = (kDx + 7) / 8 * 8;
   float b[kDx][kRow];
 
   Single(const Vec* from, int lane) {
@@ -433,12 +441,6 @@ struct Single {
     for (int j = kDx; j < kRow; ++j) out[j] = 0;
   }
 
-  void signs(uint64_t (&words)[kWords]) const {
-    for (uint64_t& word : words) word = 0;
-    for (int i = 0, bit = 0; i < kDx; ++i)
-      for (int j = 0; j < kDx; ++j, ++bit) words[bit / 64] |= (uint64_t)(b[i][j] < 0) << (bit % 64);
-  }
-
   void highest_row(const Pose& pose, float& highest, float* amplitudes) const {
     for (int dx = -pose.reach; dx <= pose.reach; ++dx) {
       float c[kRow], r[kRow] = {}, a[NX - 1];
@@ -453,26 +455,6 @@ struct Single {
       if (sum <= highest) continue;
       highest = sum;
       for (int k = 0; k < NX - 1; ++k) amplitudes[k] = a[k];
-    }
-  }
-
-  void best_near(const Pose& pose, int x, int y, int radius, float& best, int& best_x, int& best_y) const {
-    const int low_x = x - radius < -pose.reach ? -pose.reach : x - radius;
-    const int high_x = x + radius > pose.reach ? pose.reach : x + radius;
-    const int low_y = y - radius < -pose.reach ? -pose.reach : y - radius;
-    const int high_y = y + radius > pose.reach ? pose.reach : y + radius;
-    best = -__builtin_inff();
-    for (int dx = low_x; dx <= high_x; ++dx) {
-      float c[kRow], r[kRow] = {};
-      basis(pose, dx, c);
-      for (int i = 0; i < kDx; ++i)
-        for (int j = 0; j < kRow; ++j) r[j] += c[i] * b[i][j];
-      for (int dy = low_y; dy <= high_y; ++dy) {
-        basis(pose, dy, c);
-        float value = 0;
-        for (int j = 0; j < kDx; ++j) value += c[j] * r[j];
-        if (value > best) best = value, best_x = dx, best_y = dy;
-      }
     }
   }
 };
@@ -499,60 +481,107 @@ void profile(const Database& db, const Query& query, Range range, float* out) {
   for (int i = 0; i < query.count * (NX - 1); ++i) out[i] = out[i] / count > 1e-3f ? out[i] / count : 1e-3f;
 }
 
-// Signs of the variables for every translation of a pose: (T, T, kWords).
+// Signs of the coefficients, or of the variables of a translation: a bit each.
+constexpr int words_of_signs(int nx) { return ((2 * nx - 1) * (2 * nx - 1) + 31) / 32; }
+
+// What the poses of a query have in common for all pictures: the variables of every step, and for every translation
+// their signs.
 template <int NX>
-void fill_sign_table(const Pose& pose, uint64_t* out) {
-  constexpr int kDx = Single<NX>::kDx, kRow = Single<NX>::kRow, kWords = Single<NX>::kWords;
-  float cx[kRow], cy[kRow];
-  for (int x = -pose.reach; x <= pose.reach; ++x)
-    for (int y = -pose.reach; y <= pose.reach; ++y, out += kWords) {
-      Single<NX>::basis(pose, x, cx);
-      Single<NX>::basis(pose, y, cy);
-      for (int w = 0; w < kWords; ++w) out[w] = 0;
-      for (int i = 0, bit = 0; i < kDx; ++i)
-        for (int j = 0; j < kDx; ++j, ++bit) out[bit / 64] |= (uint64_t)((cx[i] < 0) != (cy[j] < 0)) << (bit % 64);
+class Steps {
+ public:
+  static constexpr int kDx = 2 * NX - 1, kWords = words_of_signs(NX);
+
+  Steps(const Pose& pose, bool with_signs) : reach_(pose.reach), side_(2 * pose.reach + 1) {
+    variables_ = new float[side_ * kDx];
+    float row[Single<NX>::kRow];
+    for (int d = 0; d < side_; ++d) {
+      Single<NX>::basis(pose, d - reach_, row);
+      for (int k = 0; k < kDx; ++k) variables_[d * kDx + k] = row[k];
     }
-}
-
-// The translation whose variables agree in sign with the most coefficients.
-template <int NX>
-void guess_by_signs(const Single<NX>& picture, const uint64_t* table, int reach, int& x, int& y) {
-  constexpr int kWords = Single<NX>::kWords;
-  uint64_t words[kWords];
-  picture.signs(words);
-  const int side = 2 * reach + 1;
-  int fewest = 1 << 30, at = 0;
-  for (int t = 0; t < side * side; ++t, table += kWords) {
-    int differ = 0;
-    for (int w = 0; w < kWords; ++w) differ += __builtin_popcountll(words[w] ^ table[w]);
-    if (differ < fewest) fewest = differ, at = t;
+    if (!with_signs) return;
+    signs_ = new int32_t[side_ * side_ * kWords]();
+    for (int t = 0; t < side_ * side_; ++t)
+      for (int c = 0; c < kDx * kDx; ++c) {
+        const bool negative = (variables_[t / side_ * kDx + c / kDx] < 0) != (variables_[t % side_ * kDx + c % kDx] < 0);
+        signs_[t * kWords + c / 32] |= (int32_t)((uint32_t)negative << (c % 32));
+      }
   }
-  x = at / side - reach, y = at % side - reach;
-}
+  Steps(const Steps&) = delete;
+  ~Steps() { delete[] variables_, delete[] signs_; }
 
-// The maxima of the projections are those of the first column and the first row of B.
-template <int NX>
-void guess_by_projections(const Single<NX>& picture, const Pose& pose, int& x, int& y) {
-  constexpr int kDx = Single<NX>::kDx;
-  float best_x = -__builtin_inff(), best_y = best_x;
-  for (int d = -pose.reach; d <= pose.reach; ++d) {
-    float c[Single<NX>::kRow], along_x = 0, along_y = 0;
-    Single<NX>::basis(pose, d, c);
-    for (int i = 0; i < kDx; ++i) along_x += c[i] * picture.b[i][0], along_y += c[i] * picture.b[0][i];
-    if (along_x > best_x) best_x = along_x, x = d;
-    if (along_y > best_y) best_y = along_y, y = d;
+  // The translation whose variables agree in sign with the most coefficients: the binary polynomial's maximum.
+  template <class Bits>
+  INLINE void guess_by_signs(const Vec* b, Ints& x, Ints& y) const {
+    Ints words[kWords] = {};
+    UNROLL for (int c = 0; c < kDx * kDx; ++c) words[c / 32] |= (b[c] < 0.0f) & (int32_t)(1u << (c % 32));
+    Ints fewest = Ints{} + 0x7fffffff;  // bits that differ, then the number of the translation
+    const int32_t* signs = signs_;
+    for (int t = 0; t < side_ * side_; ++t, signs += kWords) {
+      Ints differ = Bits::of_parts(words[0] ^ signs[0]);
+      UNROLL for (int w = 1; w < kWords; ++w) differ += Bits::of_parts(words[w] ^ signs[w]);
+      fewest = lesser(fewest, (Bits::of_all(differ) << 22) + t);
+    }
+    for (int i = 0; i < W; ++i) {
+      const int t = fewest[i] & 0x3fffff;
+      x[i] = t / side_ - reach_, y[i] = t % side_ - reach_;
+    }
   }
-}
+
+  // The maxima of the projections are those of the first column and the first row of B.
+  INLINE void guess_by_projections(const Vec* b, Ints& x, Ints& y) const {
+    Vec best_x = all(-__builtin_inff()), best_y = best_x;
+    for (int d = 0; d < side_; ++d) {
+      const float* c = variables_ + d * kDx;
+      Vec along_x = c[0] * b[0], along_y = along_x;
+      for (int k = 1; k < kDx; ++k) along_x += c[k] * b[k * kDx], along_y += c[k] * b[k];
+      x = choose(along_x > best_x, Ints{} + (d - reach_), x);
+      y = choose(along_y > best_y, Ints{} + (d - reach_), y);
+      best_x = max(best_x, along_x), best_y = max(best_y, along_y);
+    }
+  }
+
+  // The best translation at most `radius` steps away along each axis, each picture from its own guess.
+  INLINE Vec climb(const Vec* b, int radius, Ints& x, Ints& y) const {
+    const Ints from_x = x, from_y = y;
+    Vec best = all(-__builtin_inff());
+    for (int i = -radius; i <= radius; ++i) {
+      Vec c[kDx], r[kDx] = {};
+      const Ints at_x = variables(from_x + i, c);
+      for (int k = 0; k < kDx; ++k)
+        for (int j = 0; j < kDx; ++j) r[j] += c[k] * b[k * kDx + j];
+      for (int j = -radius; j <= radius; ++j) {
+        const Ints at_y = variables(from_y + j, c);
+        Vec value = c[0] * r[0];
+        for (int k = 1; k < kDx; ++k) value += c[k] * r[k];
+        x = choose(value > best, at_x, x), y = choose(value > best, at_y, y);
+        best = max(best, value);
+      }
+    }
+    return best;
+  }
+
+ private:
+  // Those of another step in each lane, no further out than the grid is; which it was.
+  INLINE Ints variables(Ints d, Vec* out) const {
+    float* lanes = (float*)out;
+    for (int i = 0; i < W; ++i) {
+      d[i] = d[i] < -reach_ ? -reach_ : d[i] > reach_ ? reach_ : d[i];
+      const float* row = variables_ + (d[i] + reach_) * kDx;
+      for (int k = 0; k < kDx; ++k) lanes[k * W + i] = row[k];
+    }
+    return d;
+  }
+
+  const int reach_, side_;
+  float* variables_;
+  int32_t* signs_ = nullptr;
+};
 
 template <int NX, int DO>
 void locate_near(const Database& db, const Query& query, Range range, Guide guide, int radius, Found* out) {
-  constexpr int kWords = Single<NX>::kWords;
-  uint64_t** tables = new uint64_t*[query.count]();
-  for (int p = 0; guide == Guide::kBinary && p < query.count; ++p) {
-    const int side = 2 * query.poses[p].reach + 1;
-    tables[p] = new uint64_t[(int64_t)side * side * kWords];
-    fill_sign_table<NX>(query.poses[p], tables[p]);
-  }
+  const bool counts_bits = COUNTS_BITS();
+  Steps<NX>** steps = new Steps<NX>*[query.count];
+  for (int p = 0; p < query.count; ++p) steps[p] = new Steps<NX>(query.poses[p], guide == Guide::kBinary);
   alignas(64) Vec v[Polynomial<NX>::kComponents];
   Polynomial<NX> polynomial;
   for (int64_t at = range.begin; at < range.end; at += W) {
@@ -560,29 +589,26 @@ void locate_near(const Database& db, const Query& query, Range range, Guide guid
     ahead.ask(1 << 20);
     const Block block(range, at);
     spread(db, block, v);
-    Found* found = out + (at - range.begin);
-    for (int i = 0; i < block.count; ++i) found[i] = Found{kNever, 0, 0, 0, 0};
+    Best best;
     for (int p = 0; p < query.count; ++p) {
-      const Pose& pose = query.poses[p];
-      polynomial.template fill<DO>(pose.full, v, 2 * db.no - 1);
-      const Vec inverse = block.inverse(db, kFull, pose.kernel);
-      for (int m = 0; m <= query.mirror; ++m)
-        for (int i = 0; i < block.count; ++i) {
-          const Single<NX> picture(polynomial.b[m], i);
-          int x = 0, y = 0;
-          if (guide == Guide::kBinary)
-            guess_by_signs<NX>(picture, tables[p], pose.reach, x, y);
-          else
-            guess_by_projections<NX>(picture, pose, x, y);
-          float value;
-          picture.best_near(pose, x, y, radius, value, x, y);
-          if (value * inverse[i] > found[i].score)
-            found[i] = Found{value * inverse[i], (int16_t)p, (int16_t)m, (int16_t)x, (int16_t)y};
-        }
+      polynomial.template fill<DO>(query.poses[p].full, v, 2 * db.no - 1);
+      const Vec inverse = block.inverse(db, kFull, query.poses[p].kernel);
+      for (int m = 0; m <= query.mirror; ++m) {
+        Ints x = {}, y = {};
+        if (guide == Guide::kLocal)
+          steps[p]->guess_by_projections(polynomial.b[m], x, y);
+        else if (counts_bits)
+          steps[p]->template guess_by_signs<BitsByInstruction>(polynomial.b[m], x, y);
+        else
+          steps[p]->template guess_by_signs<BitsOfBytes>(polynomial.b[m], x, y);
+        const Vec value = steps[p]->climb(polynomial.b[m], radius, x, y) * inverse;
+        best.keep(value > best.score, value, p, m, x, y);
+      }
     }
+    best.put(block, out + (at - range.begin));
   }
-  for (int p = 0; p < query.count; ++p) delete[] tables[p];
-  delete[] tables;
+  for (int p = 0; p < query.count; ++p) delete steps[p];
+  delete[] steps;
 }
 
 template <int NX, int DO>
@@ -593,10 +619,7 @@ void locate(const Database& db, const Query& query, Range range, Guide guide, in
     Ahead ahead(db, range, at + W);
     const Block block(range, at);
     spread(db, block, v);
-    const Best best = search<NX, DO, false, true>(db, query, block, v, kNever, ahead);
-    for (int i = 0; i < block.count; ++i)
-      out[at - range.begin + i] = Found{best.score[i], (int16_t)best.pose[i], (int16_t)best.mirrored[i],
-                                        (int16_t)best.x[i], (int16_t)best.y[i]};
+    search<NX, DO, false, true>(db, query, block, v, kNever, ahead).put(block, out + (at - range.begin));
   }
 }
 
@@ -714,6 +737,71 @@ void plain(const Database& db, const Query& query, Range range, float* out) {
 }
 
 // ---------------------------------------------------------------------------------------------------------
+// Where the energy is.
+
+// The samples lie symmetrically about the centre: those at +d and -d share their even and odd parts.
+template <int NX, int>
+void energy(const Database& db, const Cells& cells, Range range, float* out) {
+  constexpr int kDx = 2 * NX - 1;
+  const int ndo = 2 * db.no - 1, side = cells.cells, half = side / 2, samples = half * cells.samples;
+  alignas(64) Vec v[Polynomial<NX>::kComponents];
+  Vec* sums = new Vec[side * side];
+  for (int64_t at = range.begin; at < range.end; at += W, out += W * side * side) {
+    const Block block(range, at);
+    spread(db, block, v);
+    for (int c = 0; c < side * side; ++c) sums[c] = Vec{};
+    for (int o = 0; o < ndo; ++o) {
+      Vec b[kDx * kDx];
+      for (int c = 0; c < kDx * kDx; ++c) b[c] = cells.factors[c * ndo + o] * v[c * ndo + o];
+      for (int i = 0; i < samples; ++i) {
+        Vec rows[2][kDx];
+        contract_x<NX>(b, cells.table + i * 2 * (NX - 1), rows[0], rows[1]);
+        for (int s = 0; s < 2; ++s) {
+          Vec* row_sums = sums + (s ? half - 1 - i / cells.samples : half + i / cells.samples) * side;
+          const Vec* r = rows[s];
+          const float* table = cells.table;
+          for (int j = 0; j < samples; ++j, table += 2 * (NX - 1)) {
+            Vec even = r[0] + table[0] * r[1], odd = table[1] * r[2];
+            for (int k = 2; k < NX; ++k) {
+              even += table[2 * k - 2] * r[2 * k - 1];
+              odd += table[2 * k - 1] * r[2 * k];
+            }
+            row_sums[half + j / cells.samples] += (even + odd) * (even + odd);
+            row_sums[half - 1 - j / cells.samples] += (even - odd) * (even - odd);
+          }
+        }
+      }
+    }
+    Vec total = Vec{};
+    for (int c = 0; c < side * side; ++c) total += sums[c];
+    for (int i = 0; i < block.count; ++i)
+      for (int c = 0; c < side * side; ++c) out[i * side * side + c] = total[i] > 0 ? sums[c][i] / total[i] : 0;
+  }
+  delete[] sums;
+}
+
+// ---------------------------------------------------------------------------------------------------------
+// Product codes: a table of sixteen bytes a part fits into a register, where it is looked up for 4 W vectors at once.
+
+void sum_tables(const PartCodes& codes, int64_t begin_block, int64_t end_block, uint16_t* out) {
+  const uint8_t* from = codes.codes + begin_block * (codes.parts / 2) * kCodeBlock;
+  for (int64_t block = begin_block; block < end_block; ++block, from += codes.parts / 2 * kCodeBlock)
+    for (int some = 0; some < kCodeBlock; some += 4 * W, out += 4 * W) {
+      Shorts pairs = {}, odd = {};  // bytes are summed by twos, and the upper ones of each two alone
+      for (int part = 0; part < codes.parts; part += 2) {
+        const uint8_t* table = codes.tables + 16 * part;
+        const Bytes both = load<Bytes>(from + part / 2 * kCodeBlock + some);
+        const Shorts low = (Shorts)look_up(repeated(table), both & 15);
+        const Shorts high = (Shorts)look_up(repeated(table + 16), (Bytes)((Shorts)both >> 4) & 15);
+        pairs += low + high;
+        odd += (low >> 8) + (high >> 8);
+      }
+      const Shorts even = pairs - (odd << 8);
+      for (int i = 0; i < 2 * W; ++i) out[2 * i] = even[i], out[2 * i + 1] = odd[i];
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------
 // By the number of frequencies. The compact preset has code of its own.
 
 #define CHOOSE(f, nx, no) ((nx) == 5 && (no) == 2 ? f<5, 3> : ANY_OF(f, nx))
@@ -765,6 +853,10 @@ extern const Kernels TABLE(SKETCHSEEK_BUILD) = {
     [](const Database& db, const Query& query, Range range, float* out) {
       CHOOSE(plain, db.nx, db.no)(db, query, range, out);
     },
+    [](const Database& db, const Cells& cells, Range range, float* out) {
+      ANY_OF(energy, db.nx)(db, cells, range, out);
+    },
+    sum_tables,
 };
 
 }  // namespace sketchseek

@@ -15,6 +15,7 @@
 
 #include "engine.hpp"
 #include "selection.hpp"
+#include "settle.hpp"
 #include "threads.hpp"
 
 namespace nb = nanobind;
@@ -53,6 +54,12 @@ std::vector<std::string> supported_builds() {
   for (const Kernels* build : builds())
     if (build->supported()) names.push_back(build->name);
   return names;
+}
+
+const Kernels* kernels_named(const std::string& build) {
+  for (const Kernels* candidate : builds())
+    if (build == candidate->name && candidate->supported()) return candidate;
+  throw std::invalid_argument("this machine cannot run the build '" + build + "'");
 }
 
 // A query laid out for the kernels. The module computes the tables of translations once for all pictures.
@@ -119,10 +126,7 @@ class Collection {
   // vectors (n, D) are used where they lie; norms (n, S, 3) are copied into the layout of the kernels.
   Collection(nb::ndarray<nb::ndim<2>, nb::c_contig, nb::device::cpu, nb::ro> vectors, In<float, 3> norms, int nx,
              int no, const std::string& build)
-      : vectors_(vectors), kernels_(nullptr) {
-    for (const Kernels* candidate : builds())
-      if (build == candidate->name && candidate->supported()) kernels_ = candidate;
-    if (!kernels_) throw std::invalid_argument("this machine cannot run the build '" + build + "'");
+      : vectors_(vectors), kernels_(kernels_named(build)) {
     if (nx < 1 || nx > kMaxFrequencies || no < 1 || no > kMaxOrientations)
       throw std::invalid_argument("the engine takes 1 to 10 spatial and 1 to 5 orientation frequencies");
     db_.bytes = vectors.dtype() == nb::dtype<int8_t>();
@@ -258,6 +262,57 @@ class Collection {
                           handed_over(std::move(x)), handed_over(std::move(y)));
   }
 
+  // Off the grid (settle.hpp): score, pose, x, y of each hit. query (2, P, D), weights (P, D); for each hit where it
+  // starts, x, y and how far it may go, and the poses it tries.
+  nb::tuple settle(In<double, 3> query, In<double, 2> weights, In<double, 1> frequencies, In<int64_t, 1> ids,
+                   In<double, 2> starts, In<int32_t, 2> poses, int threads) const {
+    check_ids(ids);
+    const Ladder ladder{query.data(), weights.data(), frequencies.data(), (int64_t)weights.shape(0)};
+    const size_t count = ids.size(), size = (size_t)db_.dimensions();
+    if (query.shape(0) != 2 || query.shape(1) != weights.shape(0) || query.shape(2) != size || weights.shape(1) != size ||
+        (int)frequencies.size() != db_.nx)
+      throw std::invalid_argument("the ladder was made with other settings than the collection");
+    if (starts.shape(0) != count || starts.shape(1) != 3 || poses.shape(0) != count || poses.shape(1) != 3)
+      throw std::invalid_argument("starts and poses must be (hits, 3)");
+    for (size_t i = 0; i < count; ++i) {
+      const int32_t* p = poses.data() + 3 * i;
+      if (p[0] < 0 || p[1] > ladder.poses || p[2] < 0 || p[2] > 1) throw std::out_of_range("poses must be of the ladder");
+    }
+    std::vector<double> score(count), x(count), y(count);
+    std::vector<int32_t> pose(count);
+    {
+      nb::gil_scoped_release free;
+      in_parallel((int64_t)count, 1, threads, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const double* s = starts.data() + 3 * i;
+          const int32_t* p = poses.data() + 3 * i;
+          const Settled found = sketchseek::settle(db_, ladder, ids.data()[i], Start{p[0], p[1], p[2], s[0], s[1], s[2]});
+          score[i] = found.score, pose[i] = found.pose, x[i] = found.x, y[i] = found.y;
+        }
+      });
+    }
+    return nb::make_tuple(handed_over(std::move(score)), handed_over(std::move(pose)), handed_over(std::move(x)),
+                          handed_over(std::move(y)));
+  }
+
+  // Shares of each picture's squared norm, (ids, cells * cells) in one row; see `Cells`.
+  Out<float> energy(In<float, 1> factors, In<float, 3> table, int cells, In<int64_t, 1> ids, int threads) const {
+    check_ids(ids);
+    if ((int64_t)factors.size() != db_.dimensions() || (int)table.shape(1) != db_.nx - 1 || table.shape(2) != 2)
+      throw std::invalid_argument("the cells were made with other settings than the collection");
+    if (cells < 2 || cells % 2 || table.shape(0) % (cells / 2))
+      throw std::invalid_argument("cells must be even, with equally many samples each");
+    const Cells view{factors.data(), table.data(), cells, (int)table.shape(0) / (cells / 2)};
+    std::vector<float> out(ids.size() * cells * cells);
+    {
+      nb::gil_scoped_release free;
+      in_parallel((int64_t)ids.size(), kBlock, threads, [&](int64_t begin, int64_t end) {
+        kernels_->energy(db_, view, Range{begin, end, ids.data()}, out.data() + begin * cells * cells);
+      });
+    }
+    return handed_over(std::move(out));
+  }
+
  private:
   static constexpr float kNoThreshold = -3;
   static constexpr int64_t kChunk = 8192, kChunkOfTop = 1024;
@@ -296,6 +351,29 @@ class Collection {
   std::vector<char> tail_, laid_out_[3];
 };
 
+// Numbers of the k product codes with the largest sums of table entries, best first. codes (blocks, parts / 2,
+// kCodeBlock) hold the first n in their places; tables (parts, 16) are of bytes, so that a sum fits 16 bits.
+Out<int64_t> largest_sums(In<uint8_t, 3> codes, In<uint8_t, 2> tables, int64_t n, int64_t k, const std::string& build,
+                          int threads) {
+  const Kernels* kernels = kernels_named(build);
+  const PartCodes view{codes.data(), tables.data(), (int)tables.shape(0)};
+  if (tables.shape(1) != 16 || 2 * codes.shape(1) != tables.shape(0) || codes.shape(2) != kCodeBlock || view.parts > 256)
+    throw std::invalid_argument("codes must be (blocks, parts / 2, 64) and tables (parts, 16)");
+  if (n < 0 || n > (int64_t)codes.shape(0) * kCodeBlock) throw std::invalid_argument("n must not exceed the codes");
+  if (k < 1) throw std::invalid_argument("k must be positive");
+  constexpr int64_t kBlocks = 64;
+  Top top(k);
+  {
+    nb::gil_scoped_release free;
+    in_parallel((n + kCodeBlock - 1) / kCodeBlock, kBlocks, threads, [&](int64_t begin, int64_t end) {
+      uint16_t sums[kBlocks * kCodeBlock];
+      kernels->sum_tables(view, begin, end, sums);
+      top.offer(begin * kCodeBlock, sums, std::min(n, end * kCodeBlock) - begin * kCodeBlock);
+    });
+  }
+  return handed_over(std::move(top.sorted().first));
+}
+
 Out<int64_t> largest(In<float, 1> scores, int64_t k) {
   std::vector<int64_t> ids;
   {
@@ -312,6 +390,8 @@ NB_MODULE(_engine, m) {
   using namespace sketchseek;
   m.doc() = "The scoring engine.";
   m.def("supported_builds", &supported_builds, "Builds that run on this machine, the best first.");
+  m.def("largest_sums", &largest_sums, "codes"_a, "tables"_a, "n"_a, "k"_a, "build"_a, "threads"_a,
+        "Numbers of the product codes with the largest sums, best first; ties go to lower ones.");
   m.def("largest", &largest, "scores"_a, "k"_a, "Positions of the k largest, ascending; ties go to lower ones.");
   nb::class_<PreparedQuery>(m, "PreparedQuery")
       .def(nb::init<In<float, 2>, In<float, 3>, In<double, 1>, In<double, 1>, In<int32_t, 1>,
@@ -329,5 +409,8 @@ NB_MODULE(_engine, m) {
       .def("plain_scores", &Collection::plain_scores, "query"_a, "ids"_a.none(), "threads"_a)
       .def("project", &Collection::project, "query"_a, "axis"_a, "ids"_a.none(), "threads"_a)
       .def("top", &Collection::top, "query"_a, "k"_a, "threads"_a)
-      .def("locate", &Collection::locate, "query"_a, "ids"_a.none(), "guide"_a, "radius"_a, "threads"_a);
+      .def("locate", &Collection::locate, "query"_a, "ids"_a.none(), "guide"_a, "radius"_a, "threads"_a)
+      .def("settle", &Collection::settle, "query"_a, "weights"_a, "frequencies"_a, "ids"_a, "starts"_a, "poses"_a,
+           "threads"_a)
+      .def("energy", &Collection::energy, "factors"_a, "table"_a, "cells"_a, "ids"_a, "threads"_a);
 }

@@ -63,11 +63,16 @@ class Top {
     raise(sample[k_ - 1]);
   }
 
-  void offer(int64_t first_id, const float* scores, int64_t count) {
+  // Those of a run of pictures that reach the threshold.
+  template <class T>
+  void offer(int64_t first_id, const T* scores, int64_t count) {
     const float bar = threshold();
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::vector<Scored> reaching;
     for (int64_t i = 0; i < count; ++i)
-      if (scores[i] >= bar) kept_.push_back({scores[i], first_id + i});
+      if ((float)scores[i] >= bar) reaching.push_back({(float)scores[i], first_id + i});
+    if (reaching.empty()) return;
+    std::lock_guard<std::mutex> lock(mutex_);
+    kept_.insert(kept_.end(), reaching.begin(), reaching.end());
     if ((int64_t)kept_.size() > 2 * k_ + 64) shrink();
   }
 

@@ -27,6 +27,8 @@ constexpr int W = 4;
 
 typedef float Vec __attribute__((vector_size(4 * W)));
 typedef int32_t Ints __attribute__((vector_size(4 * W)));
+typedef uint16_t Shorts __attribute__((vector_size(4 * W)));
+typedef uint8_t Bytes __attribute__((vector_size(4 * W)));
 
 template <class T>
 INLINE T load(const void* from) {
@@ -49,8 +51,16 @@ INLINE Vec max(Vec a, Vec b) { return (Vec)_mm512_max_ps((__m512)a, (__m512)b); 
 INLINE Vec abs(Vec a) { return (Vec)_mm512_and_ps((__m512)a, (__m512)(Ints{} + 0x7fffffff)); }
 INLINE bool any_greater(Vec a, Vec b) { return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_GT_OQ); }
 INLINE Vec inverse_root(Vec a) { return (Vec)_mm512_rsqrt14_ps((__m512)a); }
+INLINE Bytes repeated(const uint8_t* table) {
+  return (Bytes)_mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i*)table));
+}
+INLINE Bytes look_up(Bytes table, Bytes at) { return (Bytes)_mm512_shuffle_epi8((__m512i)table, (__m512i)at); }
 #elif defined(__AVX2__)
 INLINE Vec inverse_root(Vec a) { return (Vec)_mm256_rsqrt_ps((__m256)a); }
+INLINE Bytes repeated(const uint8_t* table) {
+  return (Bytes)_mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i*)table));
+}
+INLINE Bytes look_up(Bytes table, Bytes at) { return (Bytes)_mm256_shuffle_epi8((__m256i)table, (__m256i)at); }
 INLINE Vec widen(const int8_t* from) {
   return (Vec)_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i*)from)));
 }
@@ -62,6 +72,15 @@ INLINE bool any_greater(Vec a, Vec b) {
 #else
 INLINE Vec widen(const int8_t* from) { return Vec{(float)from[0], (float)from[1], (float)from[2], (float)from[3]}; }
 INLINE Vec abs(Vec a) { return (Vec)((Ints)a & 0x7fffffff); }
+INLINE Bytes repeated(const uint8_t* table) { return load<Bytes>(table); }
+#if defined(__aarch64__)
+INLINE Bytes look_up(Bytes table, Bytes at) { return (Bytes)vqtbl1q_u8((uint8x16_t)table, (uint8x16_t)at); }
+#else
+INLINE Bytes look_up(Bytes table, Bytes at) {
+  for (int i = 0; i < 4 * W; ++i) at[i] = table[at[i]];
+  return at;
+}
+#endif
 #if defined(__aarch64__)
 INLINE Vec max(Vec a, Vec b) { return (Vec)vmaxq_f32((float32x4_t)a, (float32x4_t)b); }
 INLINE Vec inverse_root(Vec a) { return (Vec)vdivq_f32(vdupq_n_f32(1), vsqrtq_f32((float32x4_t)a)); }
@@ -90,6 +109,47 @@ INLINE Vec root_or_more(Vec a) {
 }
 
 INLINE Ints choose(Ints mask, Ints yes, Ints no) { return (mask & yes) | (~mask & no); }
+
+INLINE Ints lesser(Ints a, Ints b) { return a < b ? a : b; }
+
+// Bits that are set, counted in two steps, so that counts of several words are added up in between: of each byte
+// of an integer, then of the whole.
+struct BitsOfBytes {
+  static INLINE Ints of_parts(Ints a) {
+#if defined(__aarch64__)
+    return (Ints)vcntq_u8((uint8x16_t)a);
+#elif defined(__AVX2__)
+    static const uint8_t kCounts[16] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
+    const Bytes counts = repeated(kCounts);
+    return (Ints)(look_up(counts, (Bytes)(a & 0x0f0f0f0f)) + look_up(counts, (Bytes)((a >> 4) & 0x0f0f0f0f)));
+#else
+    typedef uint32_t Words __attribute__((vector_size(4 * W)));
+    Words w = (Words)a;
+    w -= (w >> 1) & 0x55555555;
+    w = (w & 0x33333333) + ((w >> 2) & 0x33333333);
+    return (Ints)((w + (w >> 4)) & 0x0f0f0f0f);
+#endif
+  }
+  static INLINE Ints of_all(Ints parts) {
+    parts = (parts & 0x00ff00ff) + ((parts >> 8) & 0x00ff00ff);
+    return (parts + (parts >> 16)) & 0xffff;
+  }
+};
+
+// By the instruction that some of the processors with AVX-512 have.
+#if defined(__AVX512F__) && !defined(__clang__)
+#define COUNTS_BITS() __builtin_cpu_supports("avx512vpopcntdq")
+struct BitsByInstruction {
+  static INLINE Ints of_parts(Ints a) {
+    asm("vpopcntd %1, %0" : "=v"(a) : "v"(a));
+    return a;
+  }
+  static INLINE Ints of_all(Ints parts) { return parts; }
+};
+#else
+#define COUNTS_BITS() false
+typedef BitsOfBytes BitsByInstruction;
+#endif
 
 template <int... I>
 struct Lanes {};

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .descriptor import FULL, RADIANS, Query, Settings, X, Y, mirror_signs, projection
+from .descriptor import FULL, RADIANS, Query, Settings, X, Y, mirror_signs, norms, projection
 
 Array = NDArray[np.float64]
 
@@ -204,6 +204,51 @@ def climb(
             for new, old in zip(found, (value, gradient, hessian), strict=True)
         )
     return at[:, 0] / RADIANS, at[:, 1] / RADIANS, value
+
+
+@dataclass(frozen=True)
+class Start:
+    """From where each of n pictures' places are looked for off the grid.
+
+    first, last : (n,) the poses of a query that are tried: first ... last - 1. mirrored : (n,) bool.
+    dx, dy : (n,) pixels. within : (n,) how far from there, along each axis, in pixels.
+    """
+
+    first: NDArray[np.int32]
+    last: NDArray[np.int32]
+    mirrored: NDArray[np.bool_]
+    dx: Array
+    dy: Array
+    within: Array
+
+
+def settle(vectors: ArrayLike, query: Query, start: Start) -> Placement:
+    """The best of some poses of each picture's own and of all translations near its start.
+
+    The score is -inf where no pose has one: a blank picture.
+    """
+    vectors = np.asarray(vectors)
+    n = len(start.dx)
+    score, pose = np.full(n, -np.inf), start.first.astype(np.int32)
+    dx, dy = start.dx.astype(np.float64), start.dy.astype(np.float64)
+    its_norms = norms(vectors, query.settings)[:, :, FULL]
+    for i, mirrored, unit in variants(query):
+        tried = (start.first <= i) & (i < start.last) & (start.mirrored == mirrored)
+        rows = np.flatnonzero(tried & (its_norms[:, query.kernels[i]] > 0))
+        if len(rows) == 0:
+            continue
+        coefficients = polynomial_2d(unit, vectors[rows], query.settings)
+        x, y, value = climb(coefficients, start.dx[rows], start.dy[rows], start.within[rows], query.settings)
+        value /= its_norms[rows, query.kernels[i]]
+        won = value > score[rows]
+        score[rows[won]], pose[rows[won]], dx[rows[won]], dy[rows[won]] = value[won], i, x[won], y[won]
+    return Placement(
+        score.astype(np.float32),
+        pose,
+        np.asarray(start.mirrored),
+        dx.astype(np.float32),
+        dy.astype(np.float32),
+    )
 
 
 def _taylor(B: Array, at: Array, settings: Settings) -> tuple[Array, Array, Array]:

@@ -266,12 +266,13 @@ class Index:
         if expanded is None:
             wide = min(max(2 * count, CANDIDATES), len(view.snapshot))
             ranking = rank(view.collection, query, k=wide, threads=threads, **ways)
-            ranking, local = reordered(view.collection, query, ranking, count)
+            ranking, local = reordered(view.collection, query, ranking, count, threads=threads)
             sure: NDArray[np.floating[Any]] = confidence(local)
         else:
             ranking, sure = expanded.search(view.collection, query, sketch, count, threads, **ways)
         shown = ranking.take(slice(offset, offset + k))
-        return self._hits(view, sketch, refine(view.collection, query, shown), sure[offset:], offset)
+        placed = refine(view.collection, query, shown, threads)
+        return self._hits(view, sketch, placed, sure[offset:], offset)
 
     def _expanded(
         self, view: _View, expand: int | None, blend: float | None, picked: Sequence[str]

@@ -12,14 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .alignment import Placement, climb, polynomial_2d, variants
+from .alignment import Placement, Start
 from .contours.points import Points
-from .descriptor import FULL, Query, Settings, X, Y, decode, describe, encode, norms
+from .descriptor import Query, Settings, X, Y, decode, describe, encode, norms
 from .engine import Engine, Ids
 from .engine.native import NativeEngine, select
 
@@ -168,41 +169,31 @@ def _placed(ids: Ids, found: Placement, query: Query) -> Ranking:
     )
 
 
-def refine(collection: Collection, query: Query, ranking: Ranking) -> Ranking:
+def refine(collection: Collection, query: Query, ranking: Ranking, threads: int | None = None) -> Ranking:
     """The same hits in the same order with the same scores, placed off the grid.
 
     Scales between those of the query are tried around each hit's own, their kernels' weights interpolated; at
     each the translation climbs to the polynomial's maximum, at most one step of the grid away.
     """
+    if len(ranking) == 0:
+        return ranking
     settings = query.settings
-    vectors = collection.vectors[ranking.ids]
-    if vectors.dtype == np.int8:
-        vectors = decode(vectors, settings)
-    best = np.full(len(ranking), -np.inf)
-    scale, dx, dy = (a.astype(np.float64) for a in (ranking.scale, ranking.dx, ranking.dy))
-    fine = np.stack([scale, dx, dy])
-    low, high = _neighbours(settings, scale)
-    for size, weights in _between(settings):
-        near = (size >= low - 1e-6) & (size <= high + 1e-6)
-        finer = replace(settings, scales=(size,), weights=(weights,))
-        for rotation in np.unique(ranking.rotation[near]):
-            one = Query.of(query.points, finer, mirror=True, rotations=(float(rotation),))
-            for _, mirrored, unit in variants(one):
-                rows = np.flatnonzero(near & (ranking.rotation == rotation) & (ranking.mirrored == mirrored))
-                if len(rows) == 0:
-                    continue
-                coefficients = polynomial_2d(unit, vectors[rows], finer)
-                step = settings.translation_step * scale[rows]
-                x, y, value = climb(coefficients, dx[rows], dy[rows], step, finer)
-                norm = norms(vectors[rows], finer)[:, 0, FULL]
-                score = np.divide(value, norm, out=np.full(len(rows), -np.inf), where=norm > 0)
-                won = score > best[rows]
-                best[rows[won]] = score[won]
-                fine[:, rows[won]] = np.stack([np.full(len(rows), size), x, y])[:, won]
-    scale, dx, dy = fine
-    return replace(
-        ranking, scale=scale.astype(np.float32), dx=dx.astype(np.float32), dy=dy.astype(np.float32)
+    turns, turn = np.unique(ranking.rotation, return_inverse=True)
+    ladder = Query.of(query.points, _ladder(settings), rotations=tuple(float(r) for r in turns))
+    scales = np.sort(settings.scales)
+    own = np.abs(scales[:, None] - ranking.scale).argmin(axis=0)
+    lowest = turn * len(ladder.settings.scales)
+    start = Start(
+        first=lowest + FINER * np.maximum(own - 1, 0),
+        last=lowest + FINER * np.minimum(own + 1, len(scales) - 1) + 1,
+        mirrored=ranking.mirrored,
+        dx=ranking.dx.astype(np.float64),
+        dy=ranking.dy.astype(np.float64),
+        within=settings.translation_step * ranking.scale.astype(np.float64),
     )
+    found = collection.engine.settle(ladder, ranking.ids, start, threads)
+    scale = np.where(np.isfinite(found.score), ladder.scales[found.pose], ranking.scale)
+    return replace(ranking, scale=scale.astype(np.float32), dx=found.dx, dy=found.dy)
 
 
 @dataclass(frozen=True)
@@ -253,23 +244,12 @@ class SeparateKernels:
         )
 
 
-def _between(settings: Settings) -> list[tuple[float, tuple[float, ...]]]:
-    """The settings' scales and `FINER` times as many, each with its kernel's weights."""
+@lru_cache(maxsize=8)
+def _ladder(settings: Settings) -> Settings:
+    """The settings' scales, ascending, in `FINER` steps from one to the next, with their kernels' weights."""
     order = np.argsort(settings.scales)
     scales, weights = np.asarray(settings.scales)[order], np.asarray(settings.weights)[order]
     positions = np.linspace(0, len(scales) - 1, FINER * (len(scales) - 1) + 1)
     sizes = np.exp(np.interp(positions, np.arange(len(scales)), np.log(scales)))
-    mixed = [np.interp(sizes, scales, column) for column in weights.T]
-    return [
-        (float(size), tuple(float(w) for w in row))
-        for size, row in zip(sizes, np.transpose(mixed), strict=True)
-    ]
-
-
-def _neighbours(
-    settings: Settings, scale: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The next smaller and the next larger of the settings' scales; the scale itself at the ends."""
-    scales = np.sort(settings.scales)
-    at = np.abs(scales[:, None] - scale).argmin(axis=0)
-    return scales[np.maximum(at - 1, 0)], scales[np.minimum(at + 1, len(scales) - 1)]
+    mixed = np.transpose([np.interp(sizes, scales, column) for column in weights.T])
+    return replace(settings, scales=tuple(sizes.tolist()), weights=tuple(map(tuple, mixed.tolist())))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sketchseek.alignment import Placement, Start
 from sketchseek.descriptor import PRESETS, Query, Settings, X, Y, decode, describe, encode, norms
 from sketchseek.engine import _engine
 from sketchseek.engine.native import VARIABLE, NativeEngine, build_name
@@ -49,6 +50,28 @@ def expected(settings: Settings, n: int, storage: str, mirror: bool) -> tuple[Qu
     return query, answers | {axis: reference.project(query, axis) for axis in (X, Y)}
 
 
+def start_of(found: Placement, query: Query, poses: int) -> Start:
+    """Around where a picture was found, each with two poses of its own."""
+    first = np.arange(len(found)) % (poses - 1)
+    within = query.steps[found.pose]
+    return Start(first, first + 2, found.mirrored, found.dx.astype(float), found.dy.astype(float), within)
+
+
+def assert_settles(
+    engine: NativeEngine, reference: ReferenceEngine, query: Query, atol: float = TOLERANCE
+) -> None:
+    """Off the grid, and where the energy is."""
+    ids = np.arange(len(engine))[::-1]
+    start = start_of(engine.locate(query, ids), query, len(query))
+    mine, theirs = (e.settle(query, ids, start) for e in (engine, reference))
+    np.testing.assert_allclose(mine.score, theirs.score, atol=atol)
+    same = mine.pose == theirs.pose
+    assert np.mean(same) > 0.9  # two poses may come out equal
+    for name in ("dx", "dy"):
+        np.testing.assert_allclose(getattr(mine, name)[same], getattr(theirs, name)[same], atol=1e-3)
+    np.testing.assert_allclose(engine.energy(ids), reference.energy(ids), atol=atol)
+
+
 def assert_agrees(settings: Settings, n: int, storage: str, mirror: bool = True) -> None:
     """Scores, places, projections and both guesses of this build are those of the reference."""
     engine = NativeEngine(*made(settings, n, storage), settings)
@@ -78,6 +101,20 @@ def test_presets(build: str, preset: str, storage: str) -> None:
     assert_agrees(settings, 19, storage)
     if preset == "compact":
         assert_agrees(settings, 19, storage, mirror=False)
+
+
+@pytest.mark.parametrize("storage", ["float32", "int8"])
+@pytest.mark.parametrize("preset", PRESETS)
+def test_places_off_the_grid_and_energy(build: str, preset: str, storage: str) -> None:
+    settings = Settings.preset(preset)
+    engine, reference = (e(*made(settings, 19, storage), settings) for e in (NativeEngine, ReferenceEngine))
+    assert_settles(engine, reference, Query.of(random_curves(500, closed=1), settings))
+    blank = np.array([3])
+    assert engine.energy(blank).sum() == 0
+    query = Query.of(random_curves(500, closed=1), settings)
+    assert engine.settle(query, blank, start_of(engine.locate(query, blank), query, 3)).score == -np.inf
+    with pytest.raises(IndexError, match="picture numbers"):
+        engine.energy(np.array([19]))
 
 
 @pytest.mark.parametrize("n", [0, 1, 3, 4, 15, 16, 17, 33])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from test_native import assert_settles
 
 from sketchseek.contours import picture_contours
 from sketchseek.contours.detectors import get_detector
@@ -46,7 +47,9 @@ def test_engine_and_reference_agree(photos: list[Points], drawings: list[Points]
     for axis in (X, Y):
         np.testing.assert_allclose(native.project(query, axis), reference.project(query, axis), atol=1e-5)
     codes = encode(vectors, settings)
-    bytes_ = NativeEngine(codes, norms(decode(codes, settings), settings), settings)
+    code_norms = norms(decode(codes, settings), settings)
+    bytes_ = NativeEngine(codes, code_norms, settings)
+    assert_settles(bytes_, ReferenceEngine(codes, code_norms, settings), query)
     errors = np.abs([bytes_.scores(q) - native.scores(q) for q in (Query.of(d, settings) for d in drawings)])
     assert errors.max() < 0.005
     assert errors.mean() < 0.001

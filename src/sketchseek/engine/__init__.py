@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..alignment import Placement
+from ..alignment import Placement, Start
 from ..descriptor import Query
 
 Ids = NDArray[np.int64]
@@ -44,3 +44,12 @@ class Engine(Protocol):
 
         guide : None searches the whole grid; "binary" and "local" only near a guess (sections 5.3).
         """
+
+    def settle(self, query: Query, ids: Ids, start: Start, threads: int | None = None) -> Placement:
+        """Where some pictures show the drawing best off the grid, near a start (`alignment.settle`).
+
+        query : one of as many poses as shall be tried; its scales need not be those of the collection.
+        """
+
+    def energy(self, ids: Ids, threads: int | None = None) -> Scores:
+        """Where some pictures' squared norms come from: (m, CELLS, CELLS), see `energy.energy_cells`."""

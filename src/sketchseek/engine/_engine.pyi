@@ -10,6 +10,9 @@ Ids = NDArray[np.int64]
 Ints = NDArray[np.int32]
 
 def supported_builds() -> list[str]: ...
+def largest_sums(
+    codes: NDArray[np.uint8], tables: NDArray[np.uint8], n: int, k: int, build: str, threads: int
+) -> Ids: ...
 def largest(scores: Floats, k: int) -> Ids: ...
 
 class PreparedQuery:
@@ -39,3 +42,14 @@ class Collection:
     def locate(
         self, query: PreparedQuery, ids: Ids | None, guide: str, radius: int, threads: int
     ) -> tuple[Floats, Ints, Ints, Ints, Ints]: ...
+    def settle(
+        self,
+        query: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        frequencies: NDArray[np.float64],
+        ids: Ids,
+        starts: NDArray[np.float64],
+        poses: Ints,
+        threads: int,
+    ) -> tuple[NDArray[np.float64], Ints, NDArray[np.float64], NDArray[np.float64]]: ...
+    def energy(self, factors: Floats, table: Floats, cells: int, ids: Ids, threads: int) -> Floats: ...

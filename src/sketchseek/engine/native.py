@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..alignment import Placement
-from ..descriptor import FULL, RADIANS, Query, Settings, X, Y, projection
+from ..alignment import Placement, Start
+from ..descriptor import FULL, RADIANS, Query, Settings, X, Y, feature_map, mirror_signs, projection
+from ..energy import CELLS, SAMPLES, orientation_weights, roots, samples
 from ..errors import SketchseekError
 from . import Ids, Scores, _engine
 
@@ -89,6 +91,52 @@ class NativeEngine:
         steps = query.steps[pose]
         dx, dy = (x * steps).astype(np.float32), (y * steps).astype(np.float32)
         return Placement(score, pose, mirrored.astype(bool), dx, dy)
+
+    def settle(self, query: Query, ids: Ids, start: Start, threads: int | None = None) -> Placement:
+        """See `Engine.settle`."""
+        settings = query.settings
+        steps = settings.component_scales.astype(np.float64) if self._bytes else np.ones(settings.dimensions)
+        length = query.norms[:, [FULL]].astype(np.float64)
+        unit = query.vectors * np.divide(
+            steps, length, out=np.zeros((len(query), len(steps))), where=length > 0
+        )
+        weights = settings.norm_weights[:, query.kernels, FULL].T * np.square(steps)
+        starts = np.stack([start.dx, start.dy, start.within], axis=1) * RADIANS
+        poses = np.stack([start.first, start.last, start.mirrored], axis=1)
+        score, pose, x, y = self._collection.settle(
+            np.stack([unit, unit * mirror_signs(settings)]),
+            np.ascontiguousarray(weights),
+            np.asarray(settings.frequencies, np.float64),
+            np.ascontiguousarray(ids, np.int64),
+            starts,
+            poses.astype(np.int32),
+            _threads(threads),
+        )
+        dx, dy = ((d / RADIANS).astype(np.float32) for d in (x, y))
+        return Placement(score.astype(np.float32), pose, np.asarray(start.mirrored), dx, dy)
+
+    def energy(self, ids: Ids, threads: int | None = None) -> Scores:
+        """See `Engine.energy`."""
+        settings = self._settings
+        positive = samples(settings)[CELLS * SAMPLES // 2 :]
+        variables = feature_map(positive, settings.frequencies)[:, 1:]
+        cells = self._collection.energy(
+            self._energy_factors,
+            np.ascontiguousarray(variables.reshape(len(positive), -1, 2)),
+            CELLS,
+            np.ascontiguousarray(ids, np.int64),
+            _threads(threads),
+        )
+        return cells.reshape(len(ids), CELLS, CELLS)
+
+    @cached_property
+    def _energy_factors(self) -> Scores:
+        """(D,): what turns a stored component into one of the smoothed picture of contours."""
+        root = roots(self._settings)
+        factors = np.einsum("i,j,k->ijk", root, root, np.sqrt(orientation_weights(self._settings))).ravel()
+        if self._bytes:
+            factors = factors * self._settings.component_scales * _CODE_UNIT
+        return factors.astype(np.float32)
 
     def plain_scores(self, query: Query, ids: Ids | None = None, threads: int | None = None) -> Scores:
         """`scores`, by the paper's evaluation of each translation on its own: for comparison."""

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..alignment import Placement, align, align_near, align_projection
+from ..alignment import Placement, Start, align, align_near, align_projection, settle
 from ..descriptor import Query, Settings, decode
+from ..energy import energy_cells
 from . import Ids, Scores
 
 _BLOCK = 2000
@@ -58,11 +59,20 @@ class ReferenceEngine:
         parts = parts or [find(self._vectors[:0], self._norms[:0], query, **options)]
         return Placement(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Placement)))
 
+    def settle(self, query: Query, ids: Ids, start: Start, threads: int | None = None) -> Placement:
+        """See `Engine.settle`."""
+        return settle(self._decoded(ids), query, start)
+
+    def energy(self, ids: Ids, threads: int | None = None) -> Scores:
+        """See `Engine.energy`."""
+        return energy_cells(self._decoded(ids), self._settings)
+
+    def _decoded(self, ids: Ids) -> NDArray[Any]:
+        vectors = self._vectors[ids]
+        return decode(vectors, self._settings) if vectors.dtype == np.int8 else vectors
+
     def _blocks(self, ids: Ids | None) -> Iterator[tuple[NDArray[Any], Scores]]:
         chosen = np.arange(len(self)) if ids is None else np.asarray(ids)
         for start in range(0, len(chosen), _BLOCK):
             rows = chosen[start : start + _BLOCK]
-            vectors = self._vectors[rows]
-            if vectors.dtype == np.int8:
-                vectors = decode(vectors, self._settings)
-            yield vectors, self._norms[rows]
+            yield self._decoded(rows), self._norms[rows]
