@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from sketchseek.contours import Sketch, load_picture
+from sketchseek.contours.outline import INSIDE, weighed
 from sketchseek.contours.points import fold
 from sketchseek.contours.skeleton import thin, trace
 from sketchseek.descriptor import Settings, describe
@@ -167,7 +168,7 @@ def test_sampling_follows_the_strokes(corners: list[tuple[float, float]]) -> Non
     sketch = Sketch.from_strokes([line])
     points = sketch.points
     assert max(points.width, points.height) == pytest.approx(400, rel=1e-5)
-    assert (points.weight == 1).all()
+    assert np.isin(points.weight, np.float32([1, INSIDE])).all()
     stroke = sketch.strokes[0].astype(float)
     length = np.hypot(*np.diff(stroke, axis=0).T).sum()
     assert len(points) == max(1, round(length))
@@ -271,3 +272,21 @@ class TestNothingToSearchFor:
             Sketch.from_strokes(strokes)
         with pytest.raises(SketchseekError):
             Sketch.from_bitmap(np.random.default_rng(0).integers(0, 256, (300, 300, 3)).astype(np.uint8))
+
+
+def test_what_the_outline_hides_weighs_less() -> None:
+    """A square in a square: the inner one weighs less; an open side shows it."""
+    square = np.array([[0, 0], [100, 0], [100, 100], [0, 100], [0, 0]], float)
+    both = Sketch.from_strokes([square, square * 0.4 + 30]).points
+    outer = np.abs(np.stack([both.x, both.y])).max(axis=0) > 199
+    assert (both.weight[outer] == 1).all()
+    assert (both.weight[~outer] == np.float32(INSIDE)).all()
+    opened = Sketch.from_strokes([square[:4], square * 0.4 + 30]).points  # no left side
+    left = np.abs(opened.x + 80) < 1
+    assert (opened.weight[left & (np.abs(opened.y) < 79)] == 1).all()
+
+
+def test_no_points_have_no_outline() -> None:
+    empty = Sketch.from_strokes([[[0, 0], [1, 1]]]).points
+    nothing = type(empty)(*(np.zeros(0, np.float32),) * 4, 400.0, 400.0)
+    assert len(weighed(nothing)) == 0

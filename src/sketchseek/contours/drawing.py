@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import SketchseekError
 from .bitmap import bitmap_strokes
+from .outline import weighed
 from .picture import decode
 from .points import Points
 from .source import Source, read_source, source_name
@@ -28,8 +29,8 @@ SVG_SIDE = 640
 class Sketch:
     """A drawing to search for.
 
-    points : contour points with weight 1; the drawing's tight box has its longer side at 400 pixels and
-        its middle at the origin.
+    points : contour points, weight 1 on the outline and less inside it (`outline.py`); the drawing's tight
+        box has its longer side at 400 pixels and its middle at the origin.
     strokes : polylines (n, 2) float32 in the same coordinates, for drawing the outline on a hit.
     name : what to call it.
     """
@@ -78,4 +79,4 @@ class Sketch:
         framed, width, height = to_frame(strokes)
         points = sample_strokes(framed, width, height)
         check_shape(points)
-        return cls(points, framed, name)
+        return cls(weighed(points), framed, name)
