@@ -3,6 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sketchseek.engine import _engine
+from sketchseek.engine.native import VARIABLE, largest_sums
 from sketchseek.expansion import pictures as pictures_module
 from sketchseek.expansion.pictures import Cache, Pictures
 from sketchseek.expansion.quantisation import BYTES, ProductCodes, ScalarCodes
@@ -37,22 +39,42 @@ def codes():
 
 
 def test_sixty_four_bytes_a_vector(codes):
-    assert codes[1]._index.code_size == BYTES
-
-
-def test_products_of_codes_are_those_of_their_definition(codes):
-    """Asymmetric: the query whole, each part of the vector replaced by its nearest centroid."""
     x, made = codes
-    pq = made._index.pq
-    centroids = faiss.vector_to_array(pq.centroids).reshape(pq.M, pq.ksub, pq.dsub)
-    parts = x.reshape(len(x), pq.M, pq.dsub)
-    nearest = ((parts[:, :, None] - centroids[None]) ** 2).sum(-1).argmin(-1)
-    defined = centroids[np.arange(pq.M), nearest].reshape(len(x), -1)
+    assert made.codes.nbytes == -(-len(x) // 64) * 64 * BYTES
+
+
+def test_codes_are_those_of_their_definition(codes):
+    """Each part of the vector is replaced by its nearest centroid."""
+    x, made = codes
+    parts, _, length = made.centroids.shape
+    nearest = ((x.reshape(len(x), parts, 1, length) - made.centroids) ** 2).sum(-1).argmin(-1)
+    defined = made.centroids[np.arange(parts), nearest].reshape(len(x), -1)
     np.testing.assert_allclose(made.decoded(), defined, atol=1e-6)
+
+
+@pytest.mark.parametrize("build", _engine.supported_builds())
+def test_the_scan_is_its_definition_and_agrees_with_faiss(codes, build, monkeypatch):
+    """Asymmetric: the query whole. Tables are rounded to a byte while scanning, here as in FAISS."""
+    monkeypatch.setenv(VARIABLE, build)
+    x, made = codes
     query = clustered(1, seed=5)[0]
-    expected = np.argsort(-(defined @ query))[:50]
-    # FAISS rounds its tables to a byte while scanning: the order may differ among near equals.
+    rng = np.random.default_rng(0)
+    tables = rng.integers(0, 256, (len(made.centroids), 16), dtype=np.uint8)
+    each = made.codes.transpose(0, 2, 1).reshape(-1, BYTES)[: len(x)]
+    each = np.stack([each & 15, each >> 4], axis=-1).reshape(len(x), -1)
+    sums = tables[np.arange(len(tables)), each].sum(axis=1, dtype=np.int64)
+    for k, threads in ((1, 1), (100, 2), (len(x), 1)):
+        found = largest_sums(made.codes, tables, len(x), k, threads)
+        np.testing.assert_array_equal(found, np.argsort(-sums, kind="stable")[:k])
+    expected = np.argsort(-(made.decoded() @ query))[:50]
     assert len(set(made.best(query, 100).tolist()) & set(expected.tolist())) >= 48
+    theirs = faiss.IndexPQ(x.shape[1], 2 * BYTES, 4, faiss.METRIC_INNER_PRODUCT)
+    faiss.copy_array_to_vector(made.centroids.ravel(), theirs.pq.centroids)
+    theirs.is_trained = True
+    theirs.add(x)
+    products, ids = theirs.search(query[None], 50)
+    np.testing.assert_allclose(made.decoded()[ids[0]] @ query, products[0], atol=1e-5)
+    assert len(set(made.best(query, 100).tolist()) & set(ids[0].tolist())) >= 48
 
 
 def test_candidates_hold_the_true_neighbours(codes):
@@ -64,14 +86,14 @@ def test_candidates_hold_the_true_neighbours(codes):
 
 def test_saved_and_loaded(codes, tmp_path):
     made = codes[1]
-    path = tmp_path / "codes.faiss"
+    path = tmp_path / "codes.codes"
     made.save(path)
     loaded = ProductCodes.load(path, made.trained_on)
     np.testing.assert_array_equal(loaded.decoded(), made.decoded())
     path.write_bytes(path.read_bytes()[:1000])
     assert ProductCodes.load(path, 1) is None
-    assert ProductCodes.load(tmp_path / "none.faiss", 1) is None
-    assert [p.name for p in tmp_path.iterdir()] == ["codes.faiss"]
+    assert ProductCodes.load(tmp_path / "none.codes", 1) is None
+    assert [p.name for p in tmp_path.iterdir()] == ["codes.codes"]
 
 
 def test_codes_grow_with_the_collection(tmp_path, monkeypatch):
@@ -86,10 +108,10 @@ def test_codes_grow_with_the_collection(tmp_path, monkeypatch):
 
     x = clustered(1700).astype(np.float16)
     for n, version, names, learned in (
-        (800, "1", ["expansion-1-800.faiss"], [800]),
-        (800, "1", ["expansion-1-800.faiss"], [800]),
-        (1500, "2", ["expansion-2-800.faiss"], [800]),
-        (1700, "3", ["expansion-3-1700.faiss"], [800, 1700]),
+        (800, "1", ["expansion-1-800.codes"], [800]),
+        (800, "1", ["expansion-1-800.codes"], [800]),
+        (1500, "2", ["expansion-2-800.codes"], [800]),
+        (1700, "3", ["expansion-3-1700.codes"], [800, 1700]),
     ):
         collection = Pictures(x[:n], cache=Cache(tmp_path, version))
         assert files() == names

@@ -37,6 +37,15 @@ def select(scores: Scores, k: int) -> Ids:
     return _engine.largest(np.ascontiguousarray(scores, np.float32), k)
 
 
+def largest_sums(codes: NDArray[np.uint8], tables: NDArray[np.uint8], n: int, k: int, threads: int) -> Ids:
+    """Which k of n product codes have the largest sums of table entries, best first, ties to lower numbers.
+
+    codes : (blocks, parts / 2, 64), two parts of four bits a byte, 64 vectors side by side.
+    tables : (parts, 16), what each centroid of a part counts; at most 256 parts, so that sums fit 16 bits.
+    """
+    return _engine.largest_sums(codes, tables, n, k, build_name(), threads)
+
+
 class NativeEngine:
     """Vectors (n, D), int8 or float32, used where they lie, and their norms (n, S, 3)."""
 
@@ -133,10 +142,12 @@ class NativeEngine:
     def _energy_factors(self) -> Scores:
         """(D,): what turns a stored component into one of the smoothed picture of contours."""
         root = roots(self._settings)
-        factors = np.einsum("i,j,k->ijk", root, root, np.sqrt(orientation_weights(self._settings))).ravel()
+        factors: NDArray[Any] = np.einsum(
+            "i,j,k->ijk", root, root, np.sqrt(orientation_weights(self._settings))
+        ).ravel()
         if self._bytes:
             factors = factors * self._settings.component_scales * _CODE_UNIT
-        return factors.astype(np.float32)
+        return np.asarray(factors, np.float32)
 
     def plain_scores(self, query: Query, ids: Ids | None = None, threads: int | None = None) -> Scores:
         """`scores`, by the paper's evaluation of each translation on its own: for comparison."""

@@ -98,7 +98,7 @@ def _codes(pictures: Pictures, spread: Ids, cache: Cache | None) -> ProductCodes
     n = len(pictures)
     codes = None
     if cache is not None:
-        for path in cache.folder.glob("expansion-*-*.faiss"):
+        for path in cache.folder.glob("expansion-*-*.codes"):
             version, trained_on = path.stem.split("-")[1:]
             found = ProductCodes.load(path, int(trained_on)) if trained_on.isdigit() else None
             if found is not None and version == cache.version and len(found) == n:
@@ -109,9 +109,9 @@ def _codes(pictures: Pictures, spread: Ids, cache: Cache | None) -> ProductCodes
     codes.encode(pictures.vectors(np.arange(i, min(i + _BATCH, n))) for i in range(0, n, _BATCH))
     if cache is not None:
         with suppress(OSError):  # a folder that can't be written keeps none
-            kept = cache.folder / f"expansion-{cache.version}-{codes.trained_on}.faiss"
+            kept = cache.folder / f"expansion-{cache.version}-{codes.trained_on}.codes"
             codes.save(kept)
-            for path in cache.folder.glob("expansion-*-*.faiss"):
+            for path in cache.folder.glob("expansion-*-*.codes"):
                 if path != kept:
                     path.unlink(missing_ok=True)
     return codes
