@@ -37,6 +37,8 @@ SIGMA = 0.20  # of the kernel at full size, in radians; it shrinks with the scal
 ORIENTATION_SIGMA = 0.5  # on the doubled angle; the paper's is .8. Chosen on the dev sets: docs/results.md
 ORIENTATION_CONSTANT = 0.5
 """Share kept of the orientation map's constant component, the contours' mass whatever their direction."""
+SPATIAL_CONSTANT = 0.75
+"""The same of the spatial map's, their mass wherever they are: large in every picture, it tells little."""
 MAX_TRANSLATION = 80.0
 TRANSLATION_STEP = 20.0
 
@@ -83,6 +85,7 @@ class Settings:
         sigma: float = SIGMA,
         orientation_sigma: float = ORIENTATION_SIGMA,
         orientation_constant: float = ORIENTATION_CONSTANT,
+        spatial_constant: float = SPATIAL_CONSTANT,
     ) -> Settings:
         """Settings of any size: a joint map of one kernel of width `scale * sigma` a scale, on [0, pi]."""
         from .kernels import RBF
@@ -92,12 +95,11 @@ class Settings:
         maps = JointMap([RBF(sigma * scale) for scale in scales], n_frequencies, np.pi).fit()
         frequencies, weights = maps.frequencies_, maps.weights_
         orientation = orientation_map(n_orientations, orientation_sigma)
-        constant = np.where(orientation.frequencies_ > 0, 1, orientation_constant)
         return Settings(
             frequencies=_floats(frequencies),
-            weights=tuple(_floats(row) for row in weights),
+            weights=tuple(_floats(row) for row in with_constant(weights, spatial_constant)),
             orientation_frequencies=_floats(orientation.frequencies_),
-            orientation_weights=_floats(orientation.weights_.ravel() * constant),
+            orientation_weights=_floats(with_constant(orientation.weights_, orientation_constant)),
             scales=tuple(scales),
             code_scales=_code_scales(frequencies, orientation.frequencies_),
         )
@@ -109,7 +111,8 @@ class Settings:
 
         targets = Targets([RBF(sigma * scale) for scale in scales], np.pi)
         weights, _ = targets.best_weights(np.asarray(self.frequencies))
-        return replace(self, scales=_floats(scales), weights=tuple(_floats(row) for row in weights))
+        kept = with_constant(weights, SPATIAL_CONSTANT)
+        return replace(self, scales=_floats(scales), weights=tuple(_floats(row) for row in kept))
 
     @cached_property
     def shape(self) -> tuple[int, int, int]:
@@ -161,6 +164,11 @@ class Settings:
     def from_json(cls, document: dict[str, Any]) -> Settings:
         """The inverse of `to_json`."""
         return cls(**{name: _frozen(value) for name, value in document.items()})
+
+
+def with_constant(weights: NDArray[np.float64], share: float) -> NDArray[np.float64]:
+    """The weights of a map's frequencies, the constant's lowered: (..., n), frequency 0 first."""
+    return weights * np.where(np.arange(weights.shape[-1]) > 0, 1.0, share)
 
 
 def describe(points: Points, settings: Settings) -> Floats:
