@@ -1,32 +1,41 @@
-"""Query expansion and blending on the development sets: every variant, every set, with intervals.
-
-    python benchmarks/expansion.py --cache FOLDER [--detector NAME] [--preset NAME]
+"""Query expansion and blending on an annotated set: every variant, with intervals, for `make results`.
 
 What was learned for drawings is taken from training/drawings/heldout.npz, whose training saw none of the
-categories that are scored here; the file in the package saw all of them. Prints Markdown.
+categories that are scored here; the file in the package saw all of them.
 """
 
-import argparse
+from __future__ import annotations
+
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from sketchseek.contours.drawing import Sketch
+from sketchseek.clutter import local_scores
 from sketchseek.contours.picture import load_picture
 from sketchseek.descriptor import Query, Settings
-from sketchseek.evaluation import datasets
+from sketchseek.evaluation.calibration import FIRST, Hits, halves
 from sketchseek.evaluation.experiment import Experiment
+from sketchseek.evaluation.extraction import PictureContours, cache_folder
 from sketchseek.evaluation.metrics import average_precision, bootstrap_interval, precision_at
 from sketchseek.expansion import BLEND, EXPAND, Pictures, ShapeScores, efficientnet, rerank
-from sketchseek.expansion.describers import DRAWING_SIDE, PICTURE_SIDE, PLUS_MINUS_ONE, Network
+from sketchseek.expansion.describers import (
+    DRAWING_SIDE,
+    PICTURE_SIDE,
+    PLUS_MINUS_ONE,
+    Network,
+    fingerprint,
+)
 from sketchseek.expansion.drawing import RENDERINGS, render
 from sketchseek.expansion.quantisation import ProductCodes
 from sketchseek.expansion.weights import read_tensors
+from sketchseek.ranking import place
 
 HELD_OUT = Path(__file__).parents[1] / "training" / "drawings" / "heldout.npz"
-SETS = ("sysu", "s2c", "sketchy")
+BOXED = 60
+"""Drawings of each set whose hits are described by their boxes, one network pass a hit."""
 Scores = np.ndarray
 
 
@@ -42,10 +51,11 @@ def z(x: np.ndarray) -> np.ndarray:
 class Set:
     """Scores (queries, photos) and descriptors of one set, and what is right."""
 
-    name: str
-    relevant: np.ndarray
-    instance: np.ndarray
-    shape: Scores
+    experiment: Experiment
+    cosine: Scores
+    """By shape, as the paper scores it."""
+    local: Scores
+    """By shape, normalised where the drawing was found."""
     photos: np.ndarray
     """(n, 256): as the index stores them."""
     drawings: np.ndarray
@@ -54,76 +64,81 @@ class Set:
     """The drawing through the network as it is, each domain centred on its own mean."""
 
     def __post_init__(self) -> None:
+        queries = self.experiment.data.queries
+        self.name = self.experiment.data.name
+        self.relevant = np.zeros(self.cosine.shape, bool)
+        for i, query in enumerate(queries):
+            self.relevant[i, list(query.relevant)] = True
+        self.instance = np.array([-1 if q.instance is None else q.instance for q in queries])
+        self.shape = self.cosine
         self.vectors = unit(self.photos - self.photos.mean(0))
         self.network = self.drawings @ self.vectors.T
         self.pictures = Pictures(self.photos.astype(np.float16))
 
 
-def kept(path: Path, make: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    if not path.is_file():
-        np.savez(path, **make())
-    return dict(np.load(path))
-
-
-def load(name: str, cache: Path, detector: str, preset: str) -> Set:
-    folder = datasets.data_folder()
-    if folder is None:
-        raise SystemExit("No data: see SKETCHSEEK_DATA.")
-    data = datasets.load(folder / name)
+def load(e: Experiment) -> Set:
+    """Shape scores computed; the network's features computed, or remembered while network and photos stay."""
     tensors = read_tensors(efficientnet.shipped_weights())
     learned = dict(np.load(HELD_OUT))
     adapted = efficientnet.with_batch_norm(tensors, learned["batch_norm"])
 
     def photos() -> dict[str, np.ndarray]:
         network = Network("efficientnet", efficientnet.build(tensors), PLUS_MINUS_ONE)
-        return {"photos": np.array([network(load_picture(p).pixels, PICTURE_SIDE) for p in data.photos])}
+        return {"photos": np.array([network(load_picture(p).pixels, PICTURE_SIDE) for p in e.data.photos])}
 
     def drawings() -> dict[str, np.ndarray]:
-        strokes = [Sketch.load(query.sketch).strokes for query in data.queries]
         seen = {}
         for kind, weights in (("plain", tensors), ("adapted", adapted)):
             network = Network("efficientnet", efficientnet.build(weights), PLUS_MINUS_ONE)
             seen[kind] = np.array(
                 [
-                    np.mean([network(render(s, r, DRAWING_SIDE), DRAWING_SIDE) for r in RENDERINGS], axis=0)
-                    for s in strokes
+                    np.mean(
+                        [network(render(s.strokes, r, DRAWING_SIDE), DRAWING_SIDE) for r in RENDERINGS], 0
+                    )
+                    for s in e.sketches
                 ]
             )
         return seen
 
-    def shape() -> dict[str, np.ndarray]:
-        experiment = Experiment.of(data, detector)
-        settings = Settings.preset(preset)
-        collection = experiment.collection(settings)
-        return {
-            "shape": np.array(
-                [
-                    collection.engine.scores(Query.of(s.points, settings))
-                    if s
-                    else np.zeros(len(data.photos))
-                    for s in experiment.sketches
-                ]
-            )
-        }
-
-    cache.mkdir(parents=True, exist_ok=True)
-    found = kept(cache / f"{name}-photos.npz", photos)
-    found |= kept(cache / f"{name}-drawings.npz", drawings)
-    found |= kept(cache / f"{name}-shape-{detector}-{preset}.npz", shape)
-    relevant = np.zeros((len(data.queries), len(data.photos)), bool)
-    for i, query in enumerate(data.queries):
-        relevant[i, list(query.relevant)] = True
+    version = fingerprint(tensors | {"batch_norm": learned["batch_norm"]}).encode()
+    found = kept([version, *(p.read_bytes() for p in e.data.photos)], photos)
+    found |= kept([version, *(line.tobytes() for s in e.sketches for line in s.strokes)], drawings)
     projection = learned["projection"].astype(np.float32)
     plain, photo = unit(found["plain"]), unit(found["photos"])
+    cosine, local = shape_scores(e)
     return Set(
-        name=name,
-        relevant=relevant,
-        instance=np.array([-1 if q.instance is None else q.instance for q in data.queries]),
-        shape=found["shape"],
+        experiment=e,
+        cosine=cosine,
+        local=local,
         photos=photo @ projection,
         drawings=unit((unit(found["adapted"]) - learned["drawings"]) @ projection),
         plain=unit(plain - plain.mean(0)) @ unit(photo - photo.mean(0)).T,
     )
+
+
+def kept(source: list[bytes], make: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """Remembered as long as what it was made from stays the same."""
+    digest = hashlib.sha256()
+    for part in source:
+        digest.update(hashlib.sha256(part).digest())
+    path = cache_folder().parent / "features" / f"{digest.hexdigest()}.npz"
+    if not path.is_file():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.savez(path, **make())
+    return dict(np.load(path))
+
+
+def shape_scores(e: Experiment) -> tuple[Scores, Scores]:
+    """Of every drawing with every photo, at the defaults: the cosine, and normalised locally."""
+    settings = Settings.preset()
+    collection = e.collection(settings)
+    cosine, local = [], []
+    for sketch in e.sketches:
+        query = Query.of(sketch.points, settings)
+        placed = place(collection, query, np.arange(len(collection)))
+        cosine.append(placed.score)
+        local.append(local_scores(collection, query, placed))
+    return np.array(cosine), np.array(local)
 
 
 # The variants: each gives scores (queries, photos).
@@ -167,10 +182,16 @@ def mixed(how: Callable[[Set, Scores, int], Scores], weight: float) -> Callable[
     return lambda s, scores, n: z(how(s, scores, n)) + weight * z(scores)
 
 
-def shipped(s: Set, expand: int = EXPAND, blend: float = BLEND, pictures: Pictures | None = None) -> Scores:
+def shipped(
+    s: Set,
+    expand: int = EXPAND,
+    blend: float = BLEND,
+    pictures: Pictures | None = None,
+    shape: Scores | None = None,
+) -> Scores:
     """What Index.search does."""
     scores = np.full(s.shape.shape, -np.inf)
-    for i, (row, drawing) in enumerate(zip(s.shape, s.drawings, strict=True)):
+    for i, (row, drawing) in enumerate(zip(s.shape if shape is None else shape, s.drawings, strict=True)):
         ids, score = rerank(
             ShapeScores(row),
             pictures or s.pictures,
@@ -199,24 +220,27 @@ def cell(s: Set, scores: Scores) -> str:
     return text if recall is None else f"{text} R@10 {100 * recall:.1f}"
 
 
-def row(name: str, sets: list[Set], scores: Callable[[Set], Scores]) -> None:
-    print(f"| {name} | " + " | ".join(cell(s, scores(s)) for s in sets) + " |", flush=True)
+def row(name: str, sets: list[Set], scores: Callable[[Set], Scores]) -> str:
+    return f"| {name} | " + " | ".join(cell(s, scores(s)) for s in sets) + " |"
 
 
-def header(title: str, sets: list[Set]) -> None:
-    print(f"\n### {title}\n\n| | " + " | ".join(f"`{s.name}`" for s in sets) + " |")
-    print("|---" * (len(sets) + 1) + "|")
+def header(title: str, sets: list[Set]) -> list[str]:
+    return [
+        f"\n### {title}\n",
+        "| | " + " | ".join(s.name for s in sets) + " |",
+        "|---" * (len(sets) + 1) + "|",
+    ]
 
 
 def difference(
     name: str, sets: list[Set], better: Callable[[Set], Scores], than: Callable[[Set], Scores]
-) -> None:
+) -> str:
     cells = []
     for s in sets:
         gain = figures(s, better(s))[0] - figures(s, than(s))[0]
         low, high = bootstrap_interval(gain)
         cells.append(f"{100 * gain.mean():+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]")
-    print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+    return f"| {name} | " + " | ".join(cells) + " |"
 
 
 class Coded(Pictures):
@@ -242,78 +266,125 @@ def coded(s: Set, sets: list[Set], candidates: int) -> Scores:
     return shipped(s, pictures=Coded(s, [o for o in sets if o is not s], candidates))
 
 
-def calibrated(sets: list[Set], first: int = 20) -> tuple[float, float]:
-    """Middle and width of the logistic curve from scores of the first hits to the chance that they are right.
+def boxed(s: Set, n: int = EXPAND) -> list[str]:
+    """Cells: expansion by whole pictures, and its change when only each hit's box is described, or both.
 
-    Every set counts the same.
+    One round, weights by standing out, the first n hits of the blend, the same drawings in all three.
     """
-    scores, right, weights = [], [], []
-    for s in sets:
-        for row, drawing, relevant in zip(s.shape, s.drawings, s.relevant, strict=True):
-            ids, score = rerank(ShapeScores(row), s.pictures, first, drawing=drawing)
-            scores.append(score)
-            right.append(relevant[ids])
-            weights.append(np.full(len(ids), 1 / len(s.shape)))
-    x = np.stack([np.concatenate(scores), np.ones(sum(map(len, scores)))], 1)
-    y, w = np.concatenate(right), np.concatenate(weights)
-    line = np.zeros(2)
-    for _ in range(30):  # Newton's method
-        chance = 1 / (1 + np.exp(-x @ line))
-        curvature = (x * (w * chance * (1 - chance))[:, None]).T @ x
-        line += np.linalg.solve(curvature, x.T @ (w * (y - chance)))
-    return -line[1] / line[0], 1 / line[0]
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--cache", type=Path, required=True)
-    parser.add_argument("--detector", default="neural")
-    parser.add_argument("--preset", default="precise")
-    given = parser.parse_args()
-    sets = [load(name, given.cache, given.detector, given.preset) for name in SETS]
-
-    header("The drawing through the network, alone", sets)
-    row("as it is, each domain centred on its own mean", sets, lambda s: s.plain)
-    row("with batch normalisation for drawings", sets, lambda s: s.network)
-    difference("gain", sets, lambda s: s.network, lambda s: s.plain)
-
-    header("Blended with the shape", sets)
-    row("shape alone", sets, lambda s: s.shape)
-    for weight in (0.25, 0.5, 0.75, 1.0, 1.5, 2.0):
-        row(f"blend {weight}", sets, lambda s, w=weight: blended(s, w))
-
-    variants: dict[str, Callable[[Set, Scores, int], Scores]] = {
-        "mean": average,
-        "mean, weights falling with rank": lambda s, x, n: average(s, x, n, fall=3 / n),
-        "weights by standing out": standing_out,
-        "weights by consensus": consensus,
-        "mean, first ranking mixed in": mixed(average, 0.2),
-        "mean, two rounds": twice(average),
-        "standing out, two rounds": twice(standing_out),
-        "standing out, two rounds, mixed": mixed(twice(standing_out), 0.2),
+    e = s.experiment
+    chosen = np.sort(np.random.default_rng(0).permutation(len(e.sketches))[:BOXED])
+    scores = blended(s, BLEND)[chosen]
+    collection = e.collection(Settings.preset())
+    network = Network(
+        "efficientnet", efficientnet.build(read_tensors(efficientnet.shipped_weights())), PLUS_MINUS_ONE
+    )
+    projection = dict(np.load(HELD_OUT))["projection"].astype(np.float32)
+    mean = s.photos.mean(0)
+    found: dict[str, list[np.ndarray]] = {"whole": [], "box": [], "both": []}
+    for i, row in zip(chosen, scores, strict=True):
+        first = np.argsort(-row)[: 3 * n]
+        weights = row[first[:n]] - row[first[-1]]
+        query = Query.of(e.sketches[i].points, collection.settings)
+        boxes = e.hit_boxes(e.sketches[i], collection, query, place(collection, query, first[:n]))
+        crops = [
+            crop(load_picture(e.data.photos[p]).pixels, b, e.contours[p])
+            for p, b in zip(first, boxes, strict=False)
+        ]
+        box = unit(np.array([network(c, PICTURE_SIDE) for c in crops]) @ projection - mean)
+        whole = s.vectors[first[:n]]
+        for kind, vectors in (("whole", whole), ("box", box), ("both", unit(whole + box))):
+            found[kind].append(s.vectors @ unit(weights @ vectors))
+    precisions = {
+        kind: np.array(
+            [average_precision(s.relevant[i][np.argsort(-x)]) for i, x in zip(chosen, rows, strict=True)]
+        )
+        for kind, rows in found.items()
     }
+    cells = [f"{100 * precisions['whole'].mean():.1f}"]
+    for kind in ("box", "both"):
+        change = 100 * (precisions[kind] - precisions["whole"])
+        low, high = bootstrap_interval(change)
+        cells.append(f"{change.mean():+.1f} [{low:+.1f}, {high:+.1f}]")
+    return cells
+
+
+def crop(pixels: np.ndarray, box: np.ndarray, photo: PictureContours, margin: float = 0.1) -> np.ndarray:
+    """The box, a tenth wider on each side, of a picture that was loaded smaller than it is."""
+    height, width = pixels.shape[:2]
+    x0, y0, x1, y1 = box * (width / photo.width)
+    dx, dy = margin * (x1 - x0), margin * (y1 - y0)
+    left, top = max(0, int(x0 - dx)), max(0, int(y0 - dy))
+    right, bottom = min(width, int(x1 + dx) + 1), min(height, int(y1 + dy) + 1)
+    return pixels[top:bottom, left:right] if right - left > 8 and bottom - top > 8 else pixels
+
+
+def first_hits(s: Set) -> Hits:
+    """The first hits of a search at the defaults, by the scores that order them."""
+    half = halves([q.category for q in s.experiment.data.queries])
+    scores, right = [], []
+    for row, drawing, relevant in zip(s.shape, s.drawings, s.relevant, strict=True):
+        ids, score = rerank(ShapeScores(row), s.pictures, FIRST, drawing=drawing)
+        scores.append(score)
+        right.append(relevant[ids])
+    return Hits(np.concatenate(scores).astype(float), np.concatenate(right), np.repeat(half, FIRST))
+
+
+VARIANTS: dict[str, Callable[[Set, Scores, int], Scores]] = {
+    "mean": average,
+    "mean, weights falling with rank": lambda s, x, n: average(s, x, n, fall=3 / n),
+    "weights by standing out": standing_out,
+    "weights by consensus": consensus,
+    "mean, first ranking mixed in": mixed(average, 0.2),
+    "mean, two rounds": twice(average),
+    "standing out, two rounds": twice(standing_out),
+    "standing out, two rounds, mixed": mixed(twice(standing_out), 0.2),
+}
+
+
+def sections(sets: list[Set]) -> str:
+    """All tables, as Markdown."""
+    lines = header("As shipped", sets)
+    lines.append(row("shape, expanded", sets, lambda s: shipped(s, blend=0)))
+    lines.append(row("everything", sets, shipped))
+    lines.append(
+        difference(
+            "shape's part normalised locally",
+            sets,
+            lambda s: shipped(s, shape=s.local),
+            lambda s: shipped(s, shape=s.cosine),
+        )
+    )
+    for candidates in (0, 100, 200):
+        name = f"64-byte codes, {candidates} candidates re-scored"
+        lines.append(difference(name, sets, lambda s, c=candidates: coded(s, sets, c), shipped))
+    plain_mean = "everything against the plain mean of 3"
+    lines.append(difference(plain_mean, sets, shipped, lambda s: average(s, blended(s, BLEND), 3)))
+
+    lines += header("The drawing through the network, alone", sets)
+    lines.append(row("as it is, each domain centred on its own mean", sets, lambda s: s.plain))
+    lines.append(row("with batch normalisation for drawings", sets, lambda s: s.network))
+    lines.append(difference("gain", sets, lambda s: s.network, lambda s: s.plain))
+
+    lines += header("Blended with the shape", sets)
+    lines.append(row("shape alone", sets, lambda s: s.shape))
+    for weight in (0.25, 0.5, 0.75, 1.0, 1.5, 2.0):
+        lines.append(row(f"blend {weight}", sets, lambda s, w=weight: blended(s, w)))
+
+    lines += header(
+        f"Only the box in which the drawing was found, n = {EXPAND}, {BOXED} drawings of each set", sets
+    )
+    columns = [boxed(s) for s in sets]
+    for i, name in enumerate(("whole pictures", "boxes", "pictures and boxes, averaged")):
+        lines.append(f"| {name} | " + " | ".join(c[i] for c in columns) + " |")
+
     for title, first in (
         ("Expansion of shape alone", lambda s: z(s.shape)),
         (f"Expansion of the blend, {BLEND}", lambda s: blended(s, BLEND)),
     ):
-        header(title, sets)
-        row("not expanded", sets, first)
-        for n in (1, 3, 5, 10, 20, 30):
-            for name, how in variants.items():
+        lines += header(title, sets)
+        lines.append(row("not expanded", sets, first))
+        for n in (1, 3, 5, 10, 20):
+            for name, how in VARIANTS.items():
                 if n > 1 or name == "mean":
-                    row(f"{name}, n = {n}", sets, lambda s, h=how, n=n, f=first: h(s, f(s), n))
-
-    header("As shipped", sets)
-    row("shape, expanded", sets, lambda s: shipped(s, blend=0))
-    row("everything", sets, shipped)
-    for candidates in (0, 100, 200):
-        name = f"64-byte codes, {candidates} candidates re-scored"
-        difference(name, sets, lambda s, c=candidates: coded(s, sets, c), shipped)
-    difference(
-        "everything against the plain mean of 3", sets, shipped, lambda s: average(s, blended(s, BLEND), 3)
-    )
-    print("\nConfidence: middle {:.2f}, width {:.2f}".format(*calibrated(sets)))
-
-
-if __name__ == "__main__":
-    main()
+                    lines.append(row(f"{name}, n = {n}", sets, lambda s, h=how, n=n, f=first: h(s, f(s), n)))
+    return "\n".join(lines)

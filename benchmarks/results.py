@@ -1,8 +1,9 @@
-"""Writes docs/results.md from the development sets: `make results`.
+"""Writes docs/results.md and its figures from the development sets: `make results`.
 
-    python benchmarks/results.py [--sets sysu sketchy s2c] [--queries N] [--jobs N]
+    python benchmarks/results.py [--jobs N] [--only SECTION ...] [--out FILE]
 
-Contours are remembered between runs; everything else is computed anew.
+Contours and the network's features are remembered between runs (as `sketchseek evaluate` does); everything
+else is computed anew. What is said about the figures is in benchmarks/results.md.
 """
 
 from __future__ import annotations
@@ -15,271 +16,313 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from sketchseek.clutter import reordered
-from sketchseek.confidence import confidence
-from sketchseek.descriptor import Query, Settings, X, Y
-from sketchseek.evaluation import datasets
-from sketchseek.evaluation.experiment import Experiment
+import expansion
+import planted
+from sketchseek.clutter import STRENGTH
+from sketchseek.descriptor import Settings
+from sketchseek.errors import SketchseekError
+from sketchseek.evaluation import ablations, figures
+from sketchseek.evaluation.calibration import Hits, bins, calibration_error, fit, held_out
+from sketchseek.evaluation.experiment import Experiment, first_hits
+from sketchseek.evaluation.figures import frequencies, reliability, rerankings, shortlists
 from sketchseek.evaluation.metrics import bootstrap_interval
-from sketchseek.evaluation.scoring import Found, QueryScore, score, summary
-from sketchseek.kernels import RBF
-from sketchseek.maps import HarmonicMap
-from sketchseek.ranking import Collection, SeparateKernels, largest, rank
+from sketchseek.evaluation.scoring import QueryScore, summary
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
-PAPER_ORIENTATION = {"orientation_sigma": 0.8, "orientation_constant": 1.0}
-DEFAULT = Settings.preset("precise")
+ROOT = Path(__file__).resolve().parents[1]
+FIGURES = ROOT / "docs" / "figures"
+DEFAULT = Settings.preset()
+PAPER: dict[str, Any] = {"orientation_sigma": 0.8, "orientation_constant": 1.0, "spatial_constant": 1.0}
 
 Row = tuple[str, Callable[[Experiment], list[QueryScore]]]
+
+
+class Results:
+    """The development sets, loaded when first asked for, and what several tables share."""
+
+    def __init__(self, jobs: int | None) -> None:
+        self.jobs = jobs
+        self._sets: dict[str, list[Experiment]] = {}
+        self._depicted: list[expansion.Set] = []
+
+    def sets(self, detector: str = "neural") -> list[Experiment]:
+        if detector not in self._sets:
+            self._sets[detector] = ablations.development_sets(detector, self.jobs)
+        return self._sets[detector]
+
+    @property
+    def with_moved(self) -> list[Experiment]:
+        return [*self.sets(), self.sets()[0].moved()]
+
+    @property
+    def sampled(self) -> list[Experiment]:
+        return [e.sample(ablations.SAMPLE) for e in self.sets()]
+
+    @property
+    def depicted(self) -> list[expansion.Set]:
+        if not self._depicted:
+            self._depicted = [expansion.load(e) for e in self.sets()]
+        return self._depicted
+
+
+# Tables
+
+
+def table(rows: list[Row], sets: list[Experiment]) -> str:
+    """A row a variant, a column a set: mAP (P@20), and the interval of mAP or of its change."""
+    lines = head([e.data.name for e in sets])
+    first: list[list[QueryScore]] = []
+    for name, run in rows:
+        found = [run(e) for e in sets]
+        first = first or found
+        cells = [
+            cell(e, s, None if found is first else f) for e, s, f in zip(sets, found, first, strict=True)
+        ]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+        say(lines[-1])
+    return "\n".join(lines)
+
+
+def head(names: list[str]) -> list[str]:
+    return ["| | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
+
+
+def cell(e: Experiment, scores: list[QueryScore], baseline: list[QueryScore] | None) -> str:
+    s = summary(e.data, scores, "")
+    text = f"{100 * s['map']:.1f} ({100 * s['p@20']:.1f})"
+    if "box_iou" in s:
+        text += f" IoU {s['box_iou']:.2f}"
+    if "instance_recall@10" in s:
+        text += f" R@10 {100 * s['instance_recall@10']:.1f}"
+    if baseline is None:
+        low, high = (100 * v for v in s["intervals"]["map"])
+        return f"{text} [{low:.1f}, {high:.1f}]"
+    return f"{text} [{change(scores, baseline)}]"
+
+
+def change(scores: list[QueryScore], baseline: list[QueryScore]) -> str:
+    """The interval of mAP's change, in points."""
+    pairs = zip(scores, baseline, strict=True)
+    low, high = bootstrap_interval([100 * (a.average_precision - b.average_precision) for a, b in pairs])
+    return f"{low:+.1f}, {high:+.1f}"
+
+
+def plain(settings: Settings = DEFAULT, **options: Any) -> Callable[[Experiment], list[QueryScore]]:
+    storage = options.pop("storage", "int8")
+    options.setdefault("place", False)
+    return lambda e: e.run(e.collection(settings, storage), **options)
+
+
+def curve_table(measured: dict[str, ablations.Curves], label: Callable[[float], str]) -> str:
+    """Curves as rows: a way and a quantity each; the interval of the change against the first row."""
+    lines = head(list(measured))
+    first = next(iter(measured.values()))
+    for name, points in first.items():
+        for i, (x, _) in enumerate(points):
+            cells = []
+            for curves in measured.values():
+                scores, baseline = curves[name][i][1], next(iter(curves.values()))[-1][1]
+                mean = 100 * sum(s.average_precision for s in scores) / len(scores)
+                cells.append(f"{mean:.1f} [{change(scores, baseline)}]")
+            lines.append(f"| {name}, {label(x)} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+# Sections
+
+
+def main_table(r: Results) -> str:
+    shape = table(
+        [
+            ("shape alone", plain(place=True)),
+            ("shape alone, the paper's cosine", plain(clutter=0.0, place=True)),
+            ("the paper's own settings, (5,2)", plain(Settings.fit(5, 2, **PAPER), clutter=0.0, place=True)),
+        ],
+        r.with_moved,
+    )
+    lines = [shape, "", *head([s.name for s in r.depicted])]
+    lines.append(expansion.row("everything", r.depicted, expansion.shipped))
+    return "\n".join(lines)
+
+
+def detectors(r: Results) -> str:
+    rows: list[list[str]] = []
+    canny = r.sets("canny")
+    for name, settings, clutter in (
+        ("at the defaults", DEFAULT, STRENGTH),
+        ("the paper's settings, (5,2)", Settings.fit(5, 2, **PAPER), 0.0),
+    ):
+        run = plain(settings, clutter=clutter, place=True)
+        pairs = [(e, run(e), run(c)) for e, c in zip(r.sets(), canny, strict=True)]
+        rows.append([f"canny, {name}", *(cell(e, c, None) for e, _, c in pairs)])
+        rows.append([f"neural, {name}", *(cell(e, n, c) for e, n, c in pairs)])
+    lines = head([e.data.name for e in r.sets()]) + ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def defaults(r: Results) -> str:
+    weaker = {"clutter": STRENGTH}
+    return table(
+        [
+            ("default: (6,3), local normalisation .4", plain()),
+            ("without local normalisation", plain(clutter=0.0)),
+            ("local normalisation .2", plain(clutter=0.2)),
+            ("local normalisation .6", plain(clutter=0.6)),
+            ("local normalisation .8", plain(clutter=0.8)),
+            ("inside lines weigh as much as the outline", evenly),
+            ("spatial map's whole constant component", plain(Settings.fit(6, 3, spatial_constant=1.0))),
+            ("half of it", plain(Settings.fit(6, 3, spatial_constant=0.5))),
+            ("orientation .8 wide, as in the paper", plain(Settings.fit(6, 3, orientation_sigma=0.8))),
+            ("orientation .35 wide", plain(Settings.fit(6, 3, orientation_sigma=0.35))),
+            ("orientation's whole constant component", plain(Settings.fit(6, 3, orientation_constant=1.0))),
+            ("a quarter of it", plain(Settings.fit(6, 3, orientation_constant=0.25))),
+            ("strengths square-rooted", weighed_by(0.5)),
+            ("strengths squared", weighed_by(2.0)),
+            ("compact (5,2)", plain(Settings.preset("compact"))),
+            ("full (8,3)", plain(Settings.preset("full"))),
+            ("no mirror", plain(mirror=False, **weaker)),
+            ("one scale", plain(DEFAULT.with_scales((1.0,)))),
+            ("five scales, 1 to .6", plain(DEFAULT.with_scales((1.0, 0.9, 0.8, 0.7, 0.6)))),
+            ("four scales, 1 to .45", plain(DEFAULT.with_scales((1.0, 0.8, 0.6, 0.45)))),
+            ("translations up to 60 pixels", plain(replace(DEFAULT, max_translation=60.0))),
+            ("no translation", plain(replace(DEFAULT, max_translation=0.0))),
+        ],
+        r.with_moved,
+    )
+
+
+def evenly(e: Experiment) -> list[QueryScore]:
+    """With drawings whose every point has weight 1."""
+    sketches = tuple(
+        s and replace(s, points=replace(s.points, weight=s.points.weight * 0 + 1)) for s in e.sketches
+    )
+    return plain()(replace(e, sketches=sketches))
+
+
+def weighed_by(power: float) -> Callable[[Experiment], list[QueryScore]]:
+    """With photos' strengths raised to a power."""
+
+    def run(e: Experiment) -> list[QueryScore]:
+        contours = tuple(
+            replace(c, points=replace(c.points, weight=c.points.weight**power)) for c in e.contours
+        )
+        return plain()(replace(e, contours=contours))
+
+    return run
+
+
+def storage(r: Results) -> str:
+    rows = []
+    for name, settings in (("(6,3)", DEFAULT), ("(5,2)", Settings.preset("compact"))):
+        rows.append((f"{name}, float32", plain(settings, storage="float32")))
+        rows.append((f"{name}, one byte", plain(settings)))
+    return "\n".join([table(rows[:2], r.sets()), "", table(rows[2:], r.sets())])
+
+
+def by_frequencies(r: Results) -> str:
+    measured = {e.data.name: ablations.frequencies(e) for e in r.sampled}
+    frequencies.plot(measured, FIGURES / "frequencies.png")
+    return curve_table(measured, lambda n: f"({n:.0f},2)")
+
+
+def by_shortlist(r: Results) -> str:
+    measured = {e.data.name: ablations.shortlists(e, DEFAULT) for e in r.sampled}
+    shortlists.plot(measured, FIGURES / "shortlists.png")
+    return curve_table(measured, lambda share: f"{share:.0%}")
+
+
+def by_reranking(r: Results) -> str:
+    measured = {e.data.name: ablations.rerankings(e, DEFAULT) for e in r.sampled}
+    rerankings.plot(measured, FIGURES / "rerankings.png")
+    return curve_table(measured, lambda n: f"{n:.0f} x {n:.0f}")
+
+
+def planted_shapes(r: Results) -> str:
+    lines = head([f"b = {b:g}" for b in planted.STRENGTHS] + ["IoU >= .75", "mean IoU"])
+    for name, settings, blur in (
+        ("sharp photos", DEFAULT, 0.0),
+        ("photos blurred by 4 pixels", DEFAULT, 4.0),
+        ("sharp photos, the paper's (5,2)", Settings.fit(5, 2, **PAPER), 0.0),
+    ):
+        found = planted.measure(settings, blur=blur)
+        cells = [*map(str, found.first.values()), str((found.overlaps >= 0.75).sum())]
+        lines.append(f"| {name} | " + " | ".join([*cells, f"{found.overlaps.mean():.2f}"]) + " |")
+    return "\n".join(lines)
+
+
+def confidence(r: Results) -> str:
+    kinds: dict[str, dict[str, Hits]] = {
+        "shape": {e.data.name: first_hits(e) for e in r.sets()},
+        "everything": {s.name: expansion.first_hits(s) for s in r.depicted},
+    }
+    reliability.plot(kinds, FIGURES / "reliability.png")
+    lines = []
+    for kind, sets in kinds.items():
+        curve = fit(list(sets.values()))
+        sure = held_out(list(sets.values()))
+        lines.append(f"\n### Confidence by {kind}\n")
+        lines.append(
+            f"Fitted on all: ceiling {curve.ceiling:.3f}, middle {curve.middle:.3f}, width {curve.width:.3f}."
+            " In the table, confidence from the other half's curve: share of right hits, of how many.\n"
+        )
+        lines += head(list(sets))
+        tenths = [
+            {min(int(10 * c), 9): (share, n) for c, share, n in bins(s, h.right)}
+            for s, h in zip(sure, sets.values(), strict=True)
+        ]
+        for tenth in range(10):
+            if any(tenth in t for t in tenths):
+                cells = [f"{100 * t[tenth][0]:.0f}% of {t[tenth][1]}" if tenth in t else "" for t in tenths]
+                lines.append(f"| {10 * tenth} to {10 * tenth + 10}% | " + " | ".join(cells) + " |")
+        errors = [calibration_error(s, h.right) for s, h in zip(sure, sets.values(), strict=True)]
+        lines.append("| mean gap, points | " + " | ".join(f"{100 * e:.1f}" for e in errors) + " |")
+    return "\n".join(lines)
+
+
+SECTIONS: dict[str, Callable[[Results], str]] = {
+    "main": main_table,
+    "detectors": detectors,
+    "defaults": defaults,
+    "storage": storage,
+    "frequencies": by_frequencies,
+    "shortlists": by_shortlist,
+    "rerankings": by_reranking,
+    "planted": planted_shapes,
+    "expansion": lambda r: expansion.sections(r.depicted),
+    "confidence": confidence,
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--sets", nargs="+", default=["sysu", "sketchy", "s2c"])
-    parser.add_argument("--queries", type=int, help="only so many drawings of each set, at random")
     parser.add_argument("--jobs", type=int)
-    parser.add_argument("--out", type=Path, default=DOCS / "results.md")
+    parser.add_argument("--only", nargs="+", choices=SECTIONS, help="print these sections instead of writing")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "results.md")
     args = parser.parse_args()
-    place = datasets.data_folder()
-    if place is None:
-        sys.exit("The development sets are not there: set SKETCHSEEK_DATA.")
-    started = time.monotonic()
-    experiments = [Experiment.of(datasets.load(place / name), jobs=args.jobs) for name in args.sets]
-    experiments += [e.moved() for e in experiments if e.data.name == "sysu"]
-    if args.queries:
-        experiments = [e.sample(args.queries) for e in experiments]
-    text = [
-        INTRODUCTION.format(
-            queries=f"{args.queries} drawings of each set" if args.queries else "All drawings"
-        )
-    ]
-    text += [table(title, note, rows, experiments) for title, note, rows in TABLES]
-    text.append(reliability(experiments))
-    print(f"{(time.monotonic() - started) / 60:.0f} minutes", file=sys.stderr)
-    args.out.write_text("\n".join(text) + "\n", encoding="utf-8")
+    results = Results(args.jobs)
+    tables = {}
+    for name in args.only or SECTIONS:
+        started = time.monotonic()
+        try:
+            tables[name] = SECTIONS[name](results)
+        except SketchseekError as error:
+            sys.exit(str(error))
+        say(f"{name}: {time.monotonic() - started:.0f} s")
+    if args.only:
+        print("\n\n".join(tables.values()))
+        return
+    for name in ("alignment", "hits"):
+        figures.draw(name, FIGURES / f"{name}.png")
+    text = (ROOT / "benchmarks" / "results.md").read_text(encoding="utf-8")
+    for name, found in tables.items():
+        text = text.replace(f"{{{name}}}", found)
+    args.out.write_text(text, encoding="utf-8")
 
 
-def table(title: str, note: str, rows: list[Row], experiments: list[Experiment]) -> str:
-    """One section: a row a variant, a column a set; mAP (P@20) and the interval of mAP's change."""
-    heads = [e.data.name for e in experiments]
-    lines = [f"## {title}", "", note, "", "| | " + " | ".join(heads) + " |", "|---" * (len(heads) + 1) + "|"]
-    first: list[list[QueryScore]] = []
-    for name, run in rows:
-        cells = []
-        for i, experiment in enumerate(experiments):
-            scores = run(experiment)
-            if len(first) <= i:
-                first.append(scores)
-            cells.append(cell(experiment, scores, first[i]))
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
-        print(lines[-1], file=sys.stderr, flush=True)
-    return "\n".join([*lines, ""])
+def say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
-
-def cell(experiment: Experiment, scores: list[QueryScore], baseline: list[QueryScore]) -> str:
-    """mAP (P@20), further figures where the set has them, and the change of mAP against the first row."""
-    s = summary(experiment.data, scores, "")
-    text = f"{100 * s['map']:.1f} ({100 * s['p@20']:.1f})"
-    if "box_iou" in s:
-        text += f" IoU {s['box_iou']:.2f}"
-    if "instance_recall@10" in s:
-        text += f" R@10 {100 * s['instance_recall@10']:.1f}"
-    if scores is baseline:
-        low, high = (100 * v for v in s["intervals"]["map"])
-        return f"{text} [{low:.1f}, {high:.1f}]"
-    change = [
-        100 * (a.average_precision - b.average_precision) for a, b in zip(scores, baseline, strict=True)
-    ]
-    low, high = bootstrap_interval(change)
-    return f"{text} [{low:+.1f}, {high:+.1f}]"
-
-
-_collections: dict[tuple[str, Settings, str], Collection] = {}
-
-
-def collected(e: Experiment, settings: Settings, storage: str = "int8") -> Collection:
-    """Descriptors of a set's photos, made once: many rows share them."""
-    key = (e.data.name, settings, storage)
-    if key not in _collections:
-        _collections[key] = e.collection(settings, storage)
-    return _collections[key]
-
-
-def plain(settings: Settings, **options: Any) -> Callable[[Experiment], list[QueryScore]]:
-    storage = options.pop("storage", "int8")
-    options.setdefault("place", False)
-    return lambda e: e.run(collected(e, settings, storage), **options)
-
-
-def fitted(n: tuple[int, int], **how: Any) -> Settings:
-    return Settings.fit(*n, **how)
-
-
-def harmonic(n: tuple[int, int]) -> Settings:
-    """Fourier's frequencies and weights instead of the joint map's."""
-    base = Settings.fit(*n)
-    maps = HarmonicMap([RBF(0.2 * s) for s in base.scales], n[0]).fit()
-    weights = tuple(tuple(map(float, row)) for row in maps.weights_)
-    return replace(base, frequencies=tuple(map(float, maps.frequencies_)), weights=weights)
-
-
-def separate(n: tuple[int, int]) -> Callable[[Experiment], list[QueryScore]]:
-    """One descriptor a kernel, as the method that the paper compares with."""
-
-    def run(e: Experiment) -> list[QueryScore]:
-        stored = SeparateKernels.of([c.points for c in e.contours], Settings.fit(*n))
-        found = [Found(np.zeros(0, np.int64) if s is None else stored.rank(s.points).ids) for s in e.sketches]
-        return [score(e.data, q, f) for q, f in zip(e.data.queries, found, strict=True)]
-
-    return run
-
-
-def shortlisted(first: str, share: float, settings: Settings) -> Callable[[Experiment], list[QueryScore]]:
-    """Rank by projections, re-rank a share of the collection exactly; the rest keeps its order behind."""
-
-    def run(e: Experiment) -> list[QueryScore]:
-        collection = collected(e, settings)
-        size = max(1, round(share * len(collection)))
-        return [
-            score(e.data, q, Found(_order(collection, s, first, size) if s else np.zeros(0, np.int64)))
-            for q, s in zip(e.data.queries, e.sketches, strict=True)
-        ]
-
-    return run
-
-
-def _order(collection: Collection, sketch: Any, first: str, size: int) -> np.ndarray:
-    query, engine = Query.of(sketch.points, collection.settings), collection.engine
-    if first in ("high variance", "low variance"):
-        axis = query.first_projection
-        axis = axis if first == "high variance" else (Y if axis == X else X)
-        one = engine.project(query, axis)
-        kept = largest(one, 3 * size)
-        total = one - 4  # those left out come after all that are kept
-        total[kept] = one[kept] + engine.project(query, Y if axis == X else X, kept)
-    else:
-        axes = {"x": [X], "y": [Y], "x + y": [X, Y]}[first]
-        total = sum(engine.project(query, a) for a in axes)
-    order = largest(total, len(total))
-    top = np.sort(order[:size])
-    exact = engine.scores(query, top)
-    return np.concatenate([top[largest(exact, size)], order[size:]])
-
-
-def reranked(rerank: str, neighborhood: int) -> Callable[[Experiment], list[QueryScore]]:
-    return lambda e: e.run(
-        collected(e, DEFAULT),
-        clutter=0.0,
-        place=False,
-        method="projections",
-        shortlist=len(e.contours),
-        rerank=rerank,
-        neighborhood=neighborhood,
-    )
-
-
-def reliability(experiments: list[Experiment]) -> str:
-    """Does a confidence of 30% mean that 3 hits of 10 are right? Among the first 20 hits of every drawing."""
-    names = [e.data.name for e in experiments]
-    lines = ["## Confidence", "", reliability.__doc__ or "", ""]
-    lines += ["| confidence | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
-    pairs = [_sure_and_right(e) for e in experiments]
-    for low in np.arange(0, 1, 0.1):
-        inside = [(sure >= low) & (sure < low + 0.1) for sure, _ in pairs]
-        cells = [
-            f"{100 * right[m].mean():.0f}% of {m.sum()}" if m.any() else ""
-            for m, (_, right) in zip(inside, pairs, strict=True)
-        ]
-        lines.append(f"| {100 * low:.0f} to {100 * low + 10:.0f}% | " + " | ".join(cells) + " |")
-    return "\n".join([*lines, ""])
-
-
-def _sure_and_right(e: Experiment) -> tuple[np.ndarray, np.ndarray]:
-    collection = collected(e, DEFAULT)
-    sure, right = [], []
-    for q, sketch in zip(e.data.queries, e.sketches, strict=True):
-        if sketch is not None:
-            query = Query.of(sketch.points, DEFAULT)
-            found, local = reordered(collection, query, rank(collection, query), 20)
-            sure.append(confidence(local))
-            right.append(np.isin(found.ids, list(q.relevant)))
-    return np.concatenate(sure), np.concatenate(right)
-
-
-INTRODUCTION = """# Results
-
-Written by `make results` from the development sets (not shipped: see the data's own README). Shape alone,
-no picture descriptors. {queries}. A cell is mAP (P@20) in percent, box IoU of right hits among the first 20
-where the set has boxes, and the share of drawings whose own photo is among the first ten (R@10) where it is
-known. The brackets are 95% bootstrap intervals over drawings: in the first row of a table of mAP itself,
-below it of its change against the first row. `sysu-moved` is `sysu` with its contours shrunk to 60% and
-moved at random.
-
-![One outline by translation](figures/alignment.png)
-
-![Outlines and what is found for them](figures/hits.png)
-"""
-
-TABLES: list[tuple[str, str, list[Row]]] = [
-    (
-        "Defaults",
-        "The first row's interval is its own; those after it are of the change of mAP against the first.",
-        [
-            ("default: (6,3), local normalisation .4", plain(DEFAULT, place=True)),
-            ("without local normalisation", plain(DEFAULT, clutter=0.0)),
-            ("local normalisation .8", plain(DEFAULT, clutter=0.8)),
-            (
-                "orientation as in the paper (.8), no local normalisation",
-                plain(fitted((6, 3), **PAPER_ORIENTATION), clutter=0.0),
-            ),
-            ("orientation .5, whole constant component", plain(fitted((6, 3), orientation_constant=1.0))),
-            ("orientation .5, a quarter of it", plain(fitted((6, 3), orientation_constant=0.25))),
-            ("compact (5,2)", plain(Settings.preset("compact"))),
-            ("compact (5,2) as in the paper", plain(fitted((5, 2), **PAPER_ORIENTATION), clutter=0.0)),
-            ("full (8,3)", plain(Settings.preset("full"))),
-            ("no mirror", plain(DEFAULT, mirror=False)),
-            ("one scale", plain(DEFAULT.with_scales((1.0,)))),
-            ("four scales, 1 to .45", plain(DEFAULT.with_scales((1.0, 0.8, 0.6, 0.45)))),
-            ("float32 instead of one byte", plain(DEFAULT, storage="float32")),
-            ("no translation", plain(replace(DEFAULT, max_translation=0.0))),
-        ],
-    ),
-    (
-        "Frequencies",
-        "Without local normalisation. The paper (Flickr15k, figure 5 left): harmonic frequencies lose much "
-        "at few frequencies and nothing at many.",
-        [
-            (f"({n}, 2) {name}", run)
-            for n in (4, 5, 6, 8)
-            for name, run in (
-                ("joint", plain(fitted((n, 2)), clutter=0.0)),
-                ("harmonic", plain(harmonic((n, 2)), clutter=0.0)),
-                ("one map a kernel", separate((n, 2))),
-            )
-        ],
-    ),
-    (
-        "Shortlists",
-        "Exact re-ranking of a share of the collection, without local normalisation. The paper: the sum is "
-        "far better than either projection; a third of the collection loses nothing.",
-        [
-            (f"{first}, {share:.0%}", shortlisted(first, share, DEFAULT))
-            for share in (1.0, 0.3, 0.1)
-            for first in ("x + y", "x", "y", "high variance", "low variance")
-            if share < 1 or first == "x + y"
-        ],
-    ),
-    (
-        "Re-ranking",
-        "All pictures re-ranked, without local normalisation. The paper: binary loses little, local more.",
-        [("exact", plain(DEFAULT, clutter=0.0))]
-        + [(f"{name}, {n} x {n}", reranked(name, n)) for name in ("binary", "local") for n in (1, 3, 5)],
-    ),
-]
 
 if __name__ == "__main__":
     main()

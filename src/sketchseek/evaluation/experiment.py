@@ -19,6 +19,7 @@ from ..errors import SketchseekError
 from ..hit import place as placed_points
 from ..hit import tight_box
 from ..ranking import Collection, Ranking, rank, refine
+from .calibration import FIRST, Hits, halves
 from .datasets import DataSet
 from .extraction import PictureContours, contours_of_pictures
 from .scoring import SHOWN, Found, QueryScore, score, summary
@@ -137,7 +138,13 @@ class Experiment:
         """Where the drawing lies in the hits that are shown, as a search would say; None if nobody asks."""
         if not self.data.boxes:
             return None
-        shown = refine(collection, query, first(ranking, SHOWN))
+        return self.hit_boxes(sketch, collection, query, ranking.take(slice(SHOWN)))
+
+    def hit_boxes(
+        self, sketch: Sketch, collection: Collection, query: Query, ranking: Ranking
+    ) -> NDArray[np.float64]:
+        """(k, 4): where the drawing lies in each hit, in pixels of the photo."""
+        shown = refine(collection, query, ranking)
         rows = [tight_box(sketch, self._placing(shown, i)) for i in range(len(shown))]
         return np.array(rows, dtype=np.float64).reshape(-1, 4)
 
@@ -159,6 +166,17 @@ class Experiment:
         return summary(self.data, scores, method)
 
 
-def first(ranking: Ranking, k: int) -> Ranking:
-    """The first k of a ranking."""
-    return Ranking(**{name: getattr(ranking, name)[:k] for name in ranking.__dataclass_fields__})
+def first_hits(e: Experiment) -> Hits:
+    """The first hits by shape at the defaults, by their local scores: what the confidence is fitted on."""
+    settings = Settings.preset()
+    collection = e.collection(settings)
+    scores, right, half = [], [], []
+    half_of = halves([q.category for q in e.data.queries])
+    for query, sketch, mine in zip(e.data.queries, e.sketches, half_of, strict=True):
+        if sketch is not None:
+            asked = Query.of(sketch.points, settings)
+            found, local = reordered(collection, asked, rank(collection, asked), FIRST)
+            scores.append(local)
+            right.append(np.isin(found.ids, list(query.relevant)))
+            half.append(np.full(len(local), mine))
+    return Hits(np.concatenate(scores), np.concatenate(right), np.concatenate(half))

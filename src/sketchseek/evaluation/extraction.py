@@ -108,7 +108,18 @@ def _find(path: Path) -> PictureContours:
     return PictureContours(found.points, found.picture.width, found.picture.height)
 
 
-FROM_PICTURE_TO_POINTS = ("__init__.py", "picture.py", "points.py", "suppression.py", "detectors")
+FROM_PICTURE_TO_POINTS = (
+    "__init__.py",
+    "bitmap.py",
+    "line_art.py",
+    "picture.py",
+    "points.py",
+    "skeleton.py",
+    "strokes.py",
+    "suppression.py",
+    "svg.py",
+    "detectors",
+)
 
 
 @cache

@@ -16,6 +16,8 @@ from ...errors import SketchseekError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from ..ablations import Curves
+
 
 def names() -> list[str]:
     """Names of all figures."""
@@ -38,6 +40,26 @@ def new_figure(**options: Any) -> Figure:
             "Figures need matplotlib. Install it with: pip install 'sketchseek[figures]'"
         ) from None
     return Figure(layout="constrained", **options)
+
+
+def curves(measured: dict[str, Curves], quantity: str, out: Path) -> None:
+    """A panel a set, a curve a way of doing it: mAP, in percent, with its 95% interval over drawings."""
+    from ..metrics import bootstrap_interval
+
+    figure = new_figure(figsize=(3.7 * len(measured), 3.2))
+    panels = figure.subplots(1, len(measured), squeeze=False)[0]
+    for panel, (title, ways) in zip(panels, measured.items(), strict=True):
+        for name, points in ways.items():
+            x = [at for at, _ in points]
+            values = [[100 * s.average_precision for s in scores] for _, scores in points]
+            (line,) = panel.plot(x, [sum(v) / len(v) for v in values], marker="o", markersize=3, label=name)
+            low, high = zip(*(bootstrap_interval(v) for v in values), strict=True)
+            panel.fill_between(x, low, high, color=line.get_color(), alpha=0.1, linewidth=0)
+        panel.set(title=title, xlabel=quantity)
+        panel.grid(alpha=0.3)
+    panels[0].set_ylabel("mAP")
+    panels[-1].legend(fontsize="x-small")
+    save(figure, out)
 
 
 def save(figure: Figure, out: Path) -> None:

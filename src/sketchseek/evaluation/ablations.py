@@ -1,0 +1,149 @@
+"""The paper's ablations (figure `exp_triplet`) on any annotated set: accuracy against one quantity at a time.
+
+Each gives curves: for every way of doing it, points (quantity, one score per drawing). All score by the
+paper's cosine, without local normalisation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..contours.drawing import Sketch
+from ..descriptor import SPATIAL_CONSTANT, Query, Settings, X, Y, with_constant
+from ..errors import SketchseekError
+from ..kernels import RBF
+from ..maps import HarmonicMap
+from ..ranking import PRE_SHORTLIST, Collection, SeparateKernels, largest, rank
+from .datasets import data_folder, load
+from .experiment import Experiment
+from .scoring import Found, QueryScore, score
+
+Curves = dict[str, list[tuple[float, list[QueryScore]]]]
+Order = NDArray[np.int64]
+
+SETS = ("sysu", "s2c", "sketchy")
+FREQUENCIES = (3, 4, 5, 6, 8)
+SHARES = (0.02, 0.05, 0.1, 0.2, 1 / 3, 0.5)
+NEIGHBOURHOODS = (1, 3, 5, 7)
+THIRD = 1 / 3
+SAMPLE = 200
+"""Drawings of each set, at random, where there are more: these curves are many."""
+
+
+def development_sets(detector: str = "neural", jobs: int | None = None) -> list[Experiment]:
+    """The sets that choices are made on."""
+    place = data_folder()
+    if place is None:
+        raise SketchseekError("The development sets are not there: set SKETCHSEEK_DATA.")
+    return [Experiment.of(load(place / name), detector, jobs=jobs) for name in SETS]
+
+
+def frequencies(e: Experiment) -> Curves:
+    """Against the number of spatial frequencies, two of orientation: what the joint map is for."""
+    curves: Curves = {"joint": [], "harmonic": [], "one map a kernel": []}
+    for n in FREQUENCIES:
+        joint = Settings.fit(n, 2)
+        for name, settings in (("joint", joint), ("harmonic", harmonic(joint))):
+            curves[name].append((n, e.run(e.collection(settings), clutter=0.0, place=False)))
+        separate = SeparateKernels.of([c.points for c in e.contours], joint)
+        curves["one map a kernel"].append((n, _scored(e, partial(_by_all, separate))))
+    return curves
+
+
+def _by_all(separate: SeparateKernels, sketch: Sketch) -> Order:
+    return separate.rank(sketch.points).ids
+
+
+def harmonic(settings: Settings) -> Settings:
+    """The same with Fourier's frequencies and weights instead of the joint map's."""
+    maps = HarmonicMap([RBF(0.2 * s) for s in settings.scales], len(settings.frequencies)).fit()
+    weights = with_constant(maps.weights_, SPATIAL_CONSTANT)
+    return replace(
+        settings,
+        frequencies=tuple(map(float, maps.frequencies_)),
+        weights=tuple(tuple(map(float, row)) for row in weights),
+    )
+
+
+def shortlists(e: Experiment, settings: Settings) -> Curves:
+    """Against the share of the collection that is re-ranked exactly, by what names the shortlist.
+
+    What is not on the shortlist follows in the order of the projections. `dpf` computes the second projection
+    for three times the shortlist only; the paper begins with the axis along which the drawing varies more.
+    """
+    collection = e.collection(settings)
+    n = len(collection)
+    curves: Curves = {
+        name: []
+        for name in ("Sx + Sy", "Sx", "Sy", "dpf, higher variance first", "dpf, lower variance first")
+    }
+    for share in (0.0, *SHARES, 1.0):
+        size = round(share * n)
+        for name, points in curves.items():
+
+            def order(sketch: Sketch, name: str = name, size: int = size) -> Order:
+                return _shortlisted(collection, Query.of(sketch.points, settings), name, size)
+
+            points.append((share, _scored(e, order)))
+    return curves
+
+
+def _shortlisted(collection: Collection, query: Query, name: str, size: int) -> Order:
+    engine = collection.engine
+    scores = {axis: engine.project(query, axis) for axis in (X, Y)}
+    if name.startswith("dpf"):
+        first = query.first_projection
+        if "lower" in name:
+            first = Y if first == X else X
+        total = scores[first] - 4  # those that the second projection never sees come after all others
+        kept = largest(scores[first], max(PRE_SHORTLIST * size, 1))
+        total[kept] = scores[X][kept] + scores[Y][kept]
+    else:
+        total = {"Sx + Sy": scores[X] + scores[Y], "Sx": scores[X], "Sy": scores[Y]}[name]
+    order = largest(total, len(total))
+    if size == 0:
+        return order
+    top = np.sort(order[:size])
+    return np.concatenate([top[largest(engine.scores(query, top), size)], order[size:]])
+
+
+def rerankings(e: Experiment, settings: Settings) -> Curves:
+    """Against the neighbourhood in which a third of the collection, by projections, is refined."""
+    collection = e.collection(settings)
+    size = max(1, round(THIRD * len(collection)))
+
+    def ordered(rerank: str, neighborhood: int) -> list[QueryScore]:
+        def order(sketch: Sketch) -> Order:
+            query = Query.of(sketch.points, settings)
+            found = rank(
+                collection,
+                query,
+                method="projections",
+                shortlist=size,
+                rerank=rerank,
+                neighborhood=neighborhood,
+            ).ids
+            rest = _shortlisted(collection, query, "Sx + Sy", 0)
+            return np.concatenate([found, rest[~np.isin(rest, found)]])
+
+        return _scored(e, order)
+
+    exact = ordered("exact", 1)
+    return {
+        "exact": [(n, exact) for n in NEIGHBOURHOODS],
+        "binary": [(n, ordered("binary", n)) for n in NEIGHBOURHOODS],
+        "local": [(n, ordered("local", n)) for n in NEIGHBOURHOODS],
+    }
+
+
+def _scored(e: Experiment, order: Callable[[Sketch], Order]) -> list[QueryScore]:
+    """One score a drawing, from a function that orders all photos for it."""
+    return [
+        score(e.data, query, Found(np.zeros(0, np.int64) if sketch is None else order(sketch)))
+        for query, sketch in zip(e.data.queries, e.sketches, strict=True)
+    ]

@@ -1,0 +1,20 @@
+"""Accuracy against the share of the collection that is re-ranked exactly (exp_triplet, middle)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ...descriptor import Settings
+from ..ablations import SAMPLE, Curves, development_sets, shortlists
+from . import curves
+
+
+def draw(out: Path) -> None:
+    """Measure on the development sets, and draw."""
+    sets = [e.sample(SAMPLE) for e in development_sets()]
+    plot({e.data.name: shortlists(e, Settings.preset()) for e in sets}, out)
+
+
+def plot(measured: dict[str, Curves], out: Path) -> None:
+    """A panel a set."""
+    curves(measured, "share re-ranked exactly", out)

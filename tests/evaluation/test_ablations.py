@@ -1,0 +1,101 @@
+"""Curves and confidence on a small planted set: what is drawn is what was measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sketchseek.contours.drawing import Sketch
+from sketchseek.contours.points import Points
+from sketchseek.descriptor import Settings
+from sketchseek.evaluation import ablations
+from sketchseek.evaluation.calibration import Curve, Hits, bins, calibration_error, fit, halves, held_out
+from sketchseek.evaluation.datasets import AnnotatedQuery, DataSet
+from sketchseek.evaluation.experiment import Experiment, first_hits
+from sketchseek.evaluation.extraction import PictureContours
+from sketchseek.evaluation.planted import outline_points, random_curves, random_shape
+
+COMPACT = Settings.preset("compact")
+
+
+@pytest.fixture(scope="module")
+def experiment() -> Experiment:
+    """Twelve outlines, each in a picture of its own, all amid other curves."""
+    rng = np.random.default_rng(2)
+    shapes = [random_shape(rng) for _ in range(12)]
+    contours = [outline_points(s).scaled(0.8).translated(*rng.uniform(-40, 40, 2)) for s in shapes]
+    busy = [random_curves(seed, closed=3) for seed in range(40)]
+    contours = [together(c, b) for c, b in zip(contours, busy[:12], strict=True)] + busy[12:]
+    sketches = tuple(Sketch.from_strokes([np.vstack([s, s[:1]])]) for s in shapes)
+    queries = tuple(AnnotatedQuery(Path("d"), f"c{i}", frozenset([i]), i) for i in range(12))
+    data = DataSet("planted", Path(), tuple(Path(str(i)) for i in range(40)), queries)
+    return Experiment(data, tuple(PictureContours(c, 400, 400) for c in contours), sketches, ())
+
+
+def together(a: Points, b: Points) -> Points:
+    columns = (np.concatenate([getattr(a, n), getattr(b, n)]) for n in ("x", "y", "angle", "weight"))
+    return Points(*columns, 400.0, 400.0)
+
+
+def mean(scores: list) -> float:
+    return float(np.mean([s.average_precision for s in scores]))
+
+
+def test_the_joint_map_does_with_few_frequencies_what_the_harmonic_one_cannot(experiment, monkeypatch):
+    monkeypatch.setattr(ablations, "FREQUENCIES", (3, 5))
+    curves = ablations.frequencies(experiment)
+    assert mean(curves["joint"][1][1]) > mean(curves["joint"][0][1])
+    assert mean(curves["joint"][0][1]) > mean(curves["harmonic"][0][1])
+    assert set(curves) == {"joint", "harmonic", "one map a kernel"}
+
+
+def test_a_shortlist_of_everything_is_the_exact_search(experiment):
+    curves = ablations.shortlists(experiment, COMPACT)
+    exact = [s.average_precision for s in experiment.run(experiment.collection(COMPACT), clutter=0.0)]
+    for points in curves.values():
+        share, scores = points[-1]
+        assert share == 1
+        assert mean(scores) == pytest.approx(np.mean(exact), abs=0.02)  # ties within rounding may swap
+    assert mean(curves["Sx + Sy"][0][1]) < mean(curves["Sx + Sy"][-1][1])
+
+
+def test_refining_a_larger_neighbourhood_comes_nearer_to_the_exact_one(experiment):
+    curves = ablations.rerankings(experiment, COMPACT)
+    assert mean(curves["binary"][-1][1]) >= mean(curves["binary"][0][1])
+    assert mean(curves["exact"][0][1]) >= mean(curves["local"][0][1])
+
+
+def test_curves_are_drawn(experiment, tmp_path):
+    pytest.importorskip("matplotlib")
+    from sketchseek.evaluation.figures import reliability, rerankings
+
+    rerankings.plot({"planted": ablations.rerankings(experiment, COMPACT)}, tmp_path / "r.png")
+    reliability.plot({"shape": {"planted": first_hits(experiment)}}, tmp_path / "c.png")
+    assert all((tmp_path / name).stat().st_size > 5000 for name in ("r.png", "c.png"))
+
+
+def test_without_the_development_sets_a_sentence_says_so(monkeypatch):
+    from sketchseek.errors import SketchseekError
+
+    monkeypatch.setattr(ablations, "data_folder", lambda: None)
+    with pytest.raises(SketchseekError, match="SKETCHSEEK_DATA"):
+        ablations.development_sets()
+
+
+def test_a_curve_is_found_again_and_keeps_its_word():
+    rng = np.random.default_rng(0)
+    true = Curve(0.7, 0.5, 0.1)
+    score = rng.uniform(0, 1, 20_000)
+    hits = Hits(score, rng.random(len(score)) < true(score), rng.random(len(score)) < 0.5)
+    found = fit([hits])
+    np.testing.assert_allclose(found(score), true(score), atol=0.03)
+    (sure,) = held_out([hits])
+    assert calibration_error(sure, hits.right) < 0.03
+    assert sum(count for _, _, count in bins(sure, hits.right)) == len(score)
+
+
+def test_halves_hold_whole_categories():
+    split = halves(["b", "a", "c", "a", "d"])
+    np.testing.assert_array_equal(split, [False, True, True, True, False])
