@@ -170,8 +170,9 @@ struct Polynomial {
 
   INLINE void put(int at, Vec even, Vec odd) { b[0][at] = even + odd, b[1][at] = even - odd; }
 
+  // Not inlined: there are six callers, and a call is nothing beside its work.
   template <int DO>
-  INLINE void fill(const float* q, const Vec* v, int runtime_do) {
+  NOINLINE void fill(const float* q, const Vec* v, int runtime_do) {
     const int ndo = DO ? DO : runtime_do;
     const int x = kDx * ndo, y = ndo;
     Vec even, odd;

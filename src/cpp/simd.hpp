@@ -3,7 +3,7 @@
 #include <cstdint>
 #if defined(__x86_64__)
 #include <immintrin.h>
-#elif defined(__aarch64__)
+#elif defined(SKETCHSEEK_NEON)
 #include <arm_neon.h>
 #endif
 
@@ -19,6 +19,7 @@ constexpr int W = 4;
 
 // The kernels are small functions over arrays of vectors that must stay in registers.
 #define INLINE inline __attribute__((always_inline))
+#define NOINLINE __attribute__((noinline))
 #if defined(__clang__)
 #define UNROLL _Pragma("unroll")
 #else
@@ -73,7 +74,7 @@ INLINE bool any_greater(Vec a, Vec b) {
 INLINE Vec widen(const int8_t* from) { return Vec{(float)from[0], (float)from[1], (float)from[2], (float)from[3]}; }
 INLINE Vec abs(Vec a) { return (Vec)((Ints)a & 0x7fffffff); }
 INLINE Bytes repeated(const uint8_t* table) { return load<Bytes>(table); }
-#if defined(__aarch64__)
+#if defined(SKETCHSEEK_NEON)
 INLINE Bytes look_up(Bytes table, Bytes at) { return (Bytes)vqtbl1q_u8((uint8x16_t)table, (uint8x16_t)at); }
 #else
 INLINE Bytes look_up(Bytes table, Bytes at) {
@@ -81,7 +82,7 @@ INLINE Bytes look_up(Bytes table, Bytes at) {
   return at;
 }
 #endif
-#if defined(__aarch64__)
+#if defined(SKETCHSEEK_NEON)
 INLINE Vec max(Vec a, Vec b) { return (Vec)vmaxq_f32((float32x4_t)a, (float32x4_t)b); }
 INLINE Vec inverse_root(Vec a) { return (Vec)vdivq_f32(vdupq_n_f32(1), vsqrtq_f32((float32x4_t)a)); }
 INLINE bool any_greater(Vec a, Vec b) { return vmaxvq_u32(vcgtq_f32((float32x4_t)a, (float32x4_t)b)) != 0; }
@@ -116,7 +117,7 @@ INLINE Ints lesser(Ints a, Ints b) { return a < b ? a : b; }
 // of an integer, then of the whole.
 struct BitsOfBytes {
   static INLINE Ints of_parts(Ints a) {
-#if defined(__aarch64__)
+#if defined(SKETCHSEEK_NEON)
     return (Ints)vcntq_u8((uint8x16_t)a);
 #elif defined(__AVX2__)
     static const uint8_t kCounts[16] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
