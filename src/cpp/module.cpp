@@ -249,7 +249,7 @@ class Collection {
     std::vector<int32_t> pose(count), mirrored(count), x(count), y(count);
     {
       nb::gil_scoped_release free;
-      in_parallel(count, kChunk, threads, [&](int64_t begin, int64_t end) {
+      in_parallel(count, chunk_of(count, threads), threads, [&](int64_t begin, int64_t end) {
         std::vector<Found> found(end - begin);
         kernels_->locate(db_, query.view(), Range{begin, end, ids ? ids->data() : nullptr}, by, radius, found.data());
         for (int64_t i = begin; i < end; ++i) {
@@ -318,6 +318,11 @@ class Collection {
   static constexpr int64_t kChunk = 8192, kChunkOfTop = 1024;
   static constexpr int64_t kSample = 4096, kHighest = 64, kWorthSampling = 4 * kSample;
 
+  // Small shares of a shortlist, so that all threads have some; large ones of everything.
+  static int64_t chunk_of(int64_t count, int threads) {
+    return std::max<int64_t>(4 * kBlock, std::min<int64_t>(kChunk, count / (4 * threads) / kBlock * kBlock));
+  }
+
   int64_t row_size() const { return (int64_t)db_.dimensions() * (db_.bytes ? 1 : 4); }
 
   void check(const PreparedQuery& query) const {
@@ -337,7 +342,8 @@ class Collection {
     std::vector<T> out(ids ? ids->size() : db_.n);
     {
       nb::gil_scoped_release free;
-      in_parallel((int64_t)out.size(), kChunk, threads, [&](int64_t begin, int64_t end) {
+      const int64_t count = (int64_t)out.size();
+      in_parallel(count, chunk_of(count, threads), threads, [&](int64_t begin, int64_t end) {
         work(Range{begin, end, ids ? ids->data() : nullptr}, out.data() + begin);
       });
     }

@@ -59,6 +59,7 @@ class NativeEngine:
             build_name(),
         )
         self._bytes = vectors.dtype == np.int8
+        self._last: tuple[Query, _engine.PreparedQuery] | None = None
 
     def __len__(self) -> int:
         return len(self._collection)
@@ -154,6 +155,13 @@ class NativeEngine:
         return self._collection.plain_scores(self._prepared(query), _ids(ids), _threads(threads))
 
     def _prepared(self, query: Query) -> _engine.PreparedQuery:
+        """The query laid out for the kernels; a search asks for it several times."""
+        last = self._last
+        if last is None or last[0] is not query:
+            self._last = last = query, self._folded(query)
+        return last[1]
+
+    def _folded(self, query: Query) -> _engine.PreparedQuery:
         """The query side with the one-byte code's steps and its own norms folded in."""
         settings = self._settings
         if query.vectors.shape[1] != settings.dimensions:

@@ -70,10 +70,12 @@ class Pictures:
 
     def vectors(self, ids: Ids) -> NDArray[np.float32]:
         """The descriptors of some: (m,) -> (m, d), of length 1; zeros where a picture has none."""
-        centred = np.nan_to_num(np.asarray(self._stored[ids], np.float32) - self.mean)
-        return np.asarray(
-            centred / np.maximum(np.linalg.norm(centred, axis=1, keepdims=True), 1e-9), np.float32
-        )
+        centred = np.asarray(self._stored[ids], np.float32)
+        centred -= self.mean
+        centred[np.isnan(centred[:, 0])] = 0
+        length = np.sqrt(np.einsum("nd,nd->n", centred, centred))
+        centred /= np.maximum(length, 1e-9)[:, None]
+        return centred
 
     @property
     def small(self) -> bool:
