@@ -20,6 +20,7 @@ STRENGTH = 0.4
 """b: 0 divides by the whole picture's norm, 1 by that of the drawing's box alone. Chosen on the dev sets."""
 MARGIN = 10.0
 """Pixels by which the drawing's box is widened: a kernel reaches beyond the line it lies on."""
+MIRRORED = 0.99
 CANDIDATES = 500
 """How many of the best by the plain score are looked at, at least."""
 
@@ -62,10 +63,12 @@ def reordered(
 ) -> tuple[Ranking, NDArray[np.float64]]:
     """The same hits by their local scores, the best k of them, and those scores; `score` stays the cosine.
 
-    For the k best of a collection, give a ranking that is longer: whatever scores less than sqrt(1 - b) times
-    the k-th cannot come in.
+    A mirrored hit counts a little less, so that of twins that are each other's mirror images the one that
+    was drawn comes first. For the k best of a collection, give a ranking that is longer: whatever scores less
+    than sqrt(1 - b) times the k-th cannot come in.
     """
     local = local_scores(collection, query, ranking, strength, threads)
+    local = np.where(ranking.mirrored, MIRRORED * local, local)
     order = np.argsort(-local, kind="stable")[:k]
     return ranking.take(order), local[order]
 

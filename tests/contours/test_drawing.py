@@ -290,3 +290,25 @@ def test_no_points_have_no_outline() -> None:
     empty = Sketch.from_strokes([[[0, 0], [1, 1]]]).points
     nothing = type(empty)(*(np.zeros(0, np.float32),) * 4, 400.0, 400.0)
     assert len(weighed(nothing)) == 0
+
+
+@pytest.mark.parametrize("share", [0.017, 0.027, 0.04])
+def test_thick_lines_are_followed_as_the_pen_went(share: float) -> None:
+    strokes = [*mug(), np.array([[20.0, 20], [60, 60]]), np.array([[60.0, 20], [20, 60]])]
+    thick = Sketch.from_bitmap(as_pixels(strokes, 300 * share, 400))
+    assert likeness(Sketch.from_strokes(strokes), thick) > 0.98
+
+
+def test_lines_that_run_together_are_still_two() -> None:
+    """An arrow head: the wedge between its lines is full of ink, and the tip is where the pen was."""
+    arrow = [np.array([[30.0, 270], [270, 30]]), np.array([[270.0, 130], [270, 30], [170, 30]])]
+    assert likeness(Sketch.from_strokes(arrow), Sketch.from_bitmap(as_pixels(arrow, 24, 400))) > 0.93
+
+
+def test_a_dot_is_a_small_circle() -> None:
+    pixels = np.full((300, 300), 255, np.uint8)
+    cv2.rectangle(pixels, (40, 40), (260, 260), 0, 16)
+    cv2.circle(pixels, (150, 150), 20, 0, -1)
+    points = Sketch.from_bitmap(pixels).points
+    inside = np.hypot(points.x, points.y) < 100
+    np.testing.assert_allclose(np.hypot(points.x, points.y)[inside], 20 * 400 / 220, rtol=0.1)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .drawing import Sketch
+from .outline import weighed
 from .picture import THUMBNAIL_SIDE, Picture, load_picture, thumbnail
 from .points import FRAME, Box, Points
 from .source import Source, read_source, source_name
@@ -63,7 +64,8 @@ class Contours:
         """What an index describes: points in a 400-pixel frame, and where in the original that frame lies.
 
         Of a photograph, all of it. Of line art, the tight box of its ink: plain margins say nothing, and a
-        drawing small on its page would be too small for the scales that a search tries.
+        drawing small on its page would be too small for the scales that a search tries. Its points weigh
+        what those of a drawing that is searched for weigh.
         """
         width, height = self.picture.width, self.picture.height
         if self.detected is not None or len(self.points) == 0:
@@ -71,7 +73,7 @@ class Contours:
         points, (x0, y0, x1, y1) = self.points.tight()
         scale = max(width, height) / FRAME
         left, top = width / 2, height / 2
-        return points, (left + x0 * scale, top + y0 * scale, left + x1 * scale, top + y1 * scale)
+        return weighed(points), (left + x0 * scale, top + y0 * scale, left + x1 * scale, top + y1 * scale)
 
 
 def picture_contours(source: Source, detector: EdgeDetector) -> Contours:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .points import Points
 
@@ -21,19 +20,14 @@ def weighed(points: Points) -> Points:
     """
     if len(points) == 0:
         return points
-    seen = np.zeros(len(points), np.bool_)
-    for turn in np.arange(DIRECTIONS) * (2 * np.pi / DIRECTIONS):
-        seen |= _seen(points, float(np.cos(turn)), float(np.sin(turn)))
+    turns = np.arange(DIRECTIONS, dtype=np.float32) * np.float32(2 * np.pi / DIRECTIONS)
+    cos, sin = np.cos(turns)[:, None], np.sin(turns)[:, None]
+    near = points.x * cos + points.y * sin  # (DIRECTIONS, n)
+    lane = np.floor((points.y * cos - points.x * sin) / np.float32(LANE)).astype(np.intp)
+    lane -= lane.min()
+    lane += np.arange(DIRECTIONS)[:, None] * (lane.max() + 1)
+    first = np.full(lane.max() + 1, -np.inf, np.float32)
+    np.maximum.at(first, lane.ravel(), near.ravel())
+    seen = (near >= first[lane] - np.float32(DEPTH)).any(axis=0)
     weight = np.where(seen, points.weight, np.float32(INSIDE) * points.weight).astype(np.float32)
     return Points(points.x, points.y, points.angle, weight, points.width, points.height)
-
-
-def _seen(points: Points, cos: float, sin: float) -> NDArray[np.bool_]:
-    """Which points are first, or nearly, when one looks against the direction (cos, sin)."""
-    near = points.x * cos + points.y * sin
-    lane = np.floor((points.y * cos - points.x * sin) / LANE).astype(np.intp)
-    lane -= lane.min()
-    first = np.full(lane.max() + 1, -np.inf)
-    np.maximum.at(first, lane, near)
-    seen: NDArray[np.bool_] = near >= first[lane] - DEPTH
-    return seen

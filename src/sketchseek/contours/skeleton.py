@@ -14,27 +14,39 @@ Mask = NDArray[np.bool_]
 THICK_LINE = 0.06
 """Half the width, as a share of the drawing's extent, from which ink may be a solid shape, not a line."""
 
+THIN_PEN = 5.0
+"""Half the width, in pixels, below which a line has nothing to take off: its middle is its skeleton."""
+MARGIN, PATCH = 0.2, 0.6
+"""Shares of half a pen's width: what is left of it along its way, and how much wider a patch is than that."""
+
 
 def split_solid(ink: Mask) -> tuple[Mask, Mask]:
-    """Solid shapes, which have an outline, and lines, which have a middle.
+    """Silhouettes, which have an outline, and drawings of lines, which have a middle.
 
-    Ink is solid where it is much wider than the drawing's lines. A piece that is solid for a good part is
-    a silhouette, and solid as a whole: its thin limbs are no lines.
+    A piece of ink is a silhouette when a good part of it is much wider than the drawing's lines: its thin
+    limbs are then no lines.
     """
     depth = _depth(ink)
     extent = max(ink.shape)
     radius = max(THICK_LINE * extent, min(2.5 * _usual(depth), 2 * THICK_LINE * extent))
-    solid = np.zeros_like(ink)
     if depth.max(initial=0) <= radius:
-        return solid, ink
-    core = depth > radius
-    away = cv2.distanceTransform((~core).astype(np.uint8), cv2.DIST_L2, 5)
-    opened = ink & (away <= radius)
+        return np.zeros_like(ink), ink
     _, labels = cv2.connectedComponents(ink.astype(np.uint8), connectivity=8)
+    opened = _opened(ink, depth, radius)
     share = np.bincount(labels.ravel(), opened.ravel()) / np.maximum(np.bincount(labels.ravel()), 1)
-    silhouette = (share > 0.3)[labels] & ink
-    solid = silhouette | opened
-    return solid, ink & ~cv2.dilate(solid.astype(np.uint8), np.ones((3, 3), np.uint8)).astype(bool)
+    solid = (share > 0.45)[labels] & ink
+    return solid, ink & ~solid
+
+
+def _opened(ink: Mask, depth: NDArray[np.float32], radius: float) -> Mask:
+    """Where a disc of that radius fits into the ink."""
+    return ink & (_distance_to(depth > radius) <= radius)
+
+
+def _distance_to(mask: Mask) -> NDArray[np.float32]:
+    if not mask.any():
+        return np.full(mask.shape, np.inf, np.float32)
+    return np.asarray(cv2.distanceTransform((~mask).astype(np.uint8), cv2.DIST_L2, 5))
 
 
 def half_width(ink: Mask) -> float:
@@ -61,13 +73,48 @@ def outlines(solid: Mask, sigma: float) -> list[Float]:
 
 
 def centre_lines(ink: Mask, sigma: float) -> list[Float]:
-    """Polylines along the middle of lines."""
-    if not ink.any():
+    """Polylines along the way of the pen.
+
+    The pen's middle was never nearer to the edge of the ink than half its width. Taking so much off all
+    round, but for a margin, leaves thin bands along its way, and patches where lines ran together, whose
+    outline is its way too.
+    """
+    dots = _dots(ink)
+    depth = _depth(ink & ~dots)
+    pen = _usual(depth)
+    if pen < THIN_PEN:
+        return outlines(dots, sigma) + _skeleton_lines(ink & ~dots, np.zeros_like(ink), sigma)
+    margin = max(MARGIN * pen, 2)
+    patch = margin + PATCH * pen
+    bands = depth > pen - margin
+    wide = _distance_to(_depth(bands) > patch) <= 1.4 * patch
+    rest = ink & ~dots & (_distance_to(bands) > pen + 2)  # lines of a thinner pen
+    return (
+        outlines(dots | (wide & (depth > pen)), sigma)
+        + _skeleton_lines(bands, wide, sigma)
+        + _skeleton_lines(rest, np.zeros_like(ink), sigma)
+    )
+
+
+def _dots(ink: Mask) -> Mask:
+    """Pieces of ink that are about as long as they are wide, and full: no way of a pen, but its touch."""
+    _, labels, stats, _ = cv2.connectedComponentsWithStats(ink.astype(np.uint8), connectivity=8)
+    width, height, area = (
+        stats[:, cv2.CC_STAT_WIDTH],
+        stats[:, cv2.CC_STAT_HEIGHT],
+        stats[:, cv2.CC_STAT_AREA],
+    )
+    dot = (np.maximum(width, height) < 1.3 * np.minimum(width, height)) & (area > 0.7 * width * height)
+    dot[0] = False
+    return np.asarray(dot[labels])
+
+
+def _skeleton_lines(bands: Mask, without: Mask, sigma: float) -> list[Float]:
+    """The middle of bands, except where it is in `without`."""
+    if not bands.any():
         return []
-    skeleton = thin(ink)
-    depth = _depth(ink)
-    paths = join(cut_spurs(trace(skeleton), depth))
-    return [smooth(path, sigma) for path in paths]
+    skeleton = thin(bands) & ~without
+    return [smooth(path, sigma) for path in join(cut_spurs(trace(skeleton), _depth(bands)))]
 
 
 def thin(mask: Mask) -> Mask:

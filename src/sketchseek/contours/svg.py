@@ -21,8 +21,8 @@ MAX_VISITS = 20_000
 MAX_SEGMENTS = 50_000
 """Pieces of curve in a drawing."""
 
-THICK_STROKE = 0.24
-"""A stroke wider than this share of the drawing is a shape, to the eye."""
+THICK_STROKE, THICK_PEN = 0.24, 0.04
+"""Shares of a drawing: a wider stroke is a shape, to the eye; a pen that is wider makes dots that are seen."""
 
 Float = NDArray[np.float64]
 SVG = "{http://www.w3.org/2000/svg}"
@@ -150,8 +150,23 @@ def svg_strokes(data: bytes, name: str) -> list[Float] | None:
     everything = np.concatenate(curves).reshape(-1, 2)
     if not (np.abs(everything) < 1e9).all():
         raise SketchseekError(f"{name} has coordinates that are not ordinary numbers.")
-    tolerance = max(float(np.ptp(everything, axis=0).max()), 1e-9) / 4000
-    return [_flatten(cubics, tolerance) for cubics in curves]
+    extent = max(float(np.ptp(everything, axis=0).max()), 1e-9)
+    return [_flatten(_or_dot(cubics, style, style.pen, extent), extent / 4000) for cubics, style in found]
+
+
+def _or_dot(cubics: Float, style: _Style, pen: float, whole: float) -> Float:
+    """A stroke; or the dot that is seen where a thick round pen hardly moved, or closed a circle to a blot.
+
+    pen, whole : its width and the drawing's extent, in the units of the cubics.
+    """
+    low, high = cubics.reshape(-1, 2).min(axis=0), cubics.reshape(-1, 2).max(axis=0)
+    extent = high - low
+    touched = extent.max() < 0.15 * pen and style.line_cap == "round"
+    closed = extent.max() <= pen and extent.min() > 0.8 * extent.max() and len(cubics) >= 4
+    if not style.stroked or pen < THICK_PEN * whole or not (touched or closed):
+        return cubics
+    (x, y), r = (low + high) / 2, (extent.max() + pen) / 2
+    return path_cubics(f"M{x - r} {y}A{r} {r} 0 1 1 {x + r} {y}A{r} {r} 0 1 1 {x - r} {y}Z")[0]
 
 
 LINES_ONLY = {SVG + tag for tag in ("svg", "g", "title", "desc", "path", "rect", "circle", "ellipse", "line",
@@ -184,11 +199,15 @@ def svg_lines(data: bytes, name: str) -> tuple[list[Float], tuple[float, float]]
     curves = [cubics * scale + origin for cubics, _ in found]
     everything = np.concatenate(curves).reshape(-1, 2)
     extent = float(np.ptp(everything, axis=0).max())
-    thick = max(_length(style.stroke_width, 100, 1.0) for style in styles) * scale
+    thick = max(style.pen for style in styles) * scale
     inside = (everything >= 0).all() and (everything <= [width, height]).all()
     if not inside or thick > THICK_STROKE * (extent + thick):
         return None
-    return [_flatten(cubics, extent / 4000) for cubics in curves], (width, height)
+    lines = [
+        _flatten(_or_dot(cubics, style, style.pen * scale, extent), extent / 4000)
+        for cubics, (_, style) in zip(curves, found, strict=True)
+    ]
+    return lines, (width, height)
 
 
 @dataclass(frozen=True)
@@ -196,13 +215,17 @@ class _Style:
     fill: str = "black"
     stroke: str = "none"
     stroke_width: str = "1"
+    line_cap: str = "butt"
     visibility: str = "visible"
 
     @property
     def drawn(self) -> bool:
-        stroked = self.stroke not in ("none", "transparent") and _length(self.stroke_width, 100, 1.0) > 0
         filled = self.fill not in ("none", "transparent")
-        return (stroked or filled) and self.visibility not in ("hidden", "collapse")
+        return (filled or (self.stroked and self.pen > 0)) and self.visibility not in ("hidden", "collapse")
+
+    @property
+    def pen(self) -> float:
+        return _length(self.stroke_width, 100, 1.0)
 
     @property
     def stroked(self) -> bool:
@@ -324,7 +347,8 @@ def _inherit(style: _Style, declared: dict[str, str]) -> _Style:
     fill = "none" if declared.get("fill-opacity", "1").strip() in ("0", "0%") else fill
     stroke = "none" if declared.get("stroke-opacity", "1").strip() in ("0", "0%") else stroke
     width = value("stroke-width", style.stroke_width)
-    return _Style(fill, stroke, width, value("visibility", style.visibility))
+    cap = value("stroke-linecap", style.line_cap)
+    return _Style(fill, stroke, width, cap, value("visibility", style.visibility))
 
 
 def _translation(x: float, y: float) -> Float:
