@@ -22,7 +22,7 @@ MAX_SEGMENTS = 50_000
 """Pieces of curve in a drawing."""
 
 THICK_STROKE, THICK_PEN = 0.24, 0.04
-"""Shares of a drawing: a wider stroke is a shape, to the eye; a pen that is wider makes dots that are seen."""
+"""Shares of a drawing: a wider stroke is a shape, to the eye; a pen that is wider makes dots that show."""
 
 Float = NDArray[np.float64]
 SVG = "{http://www.w3.org/2000/svg}"
