@@ -11,13 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import SketchseekError
-from .bitmap import bitmap_strokes
 from .outline import weighed
-from .picture import decode
 from .points import Points
 from .source import Source, read_source, source_name
 from .strokes import check_shape, clean_strokes, is_strokes, parse_strokes, sample_strokes, to_frame
-from .svg import is_svg, svg_strokes
 
 BITMAP_SIDE = 1024
 """A drawing in pixels is thinned at this size at most."""
@@ -44,11 +41,13 @@ class Sketch:
         """A bitmap, an SVG or a JSON file of strokes (path or bytes), told apart by its content."""
         title = name or (os.fspath(source) if isinstance(source, str | Path) else "drawing")
         data, said = read_source(source), source_name(source)
-        strokes = None
-        if is_strokes(data):
-            strokes = parse_strokes(data, said)
-        elif is_svg(data):
-            strokes = svg_strokes(data, said)
+        if is_strokes(data):  # nothing heavy is imported for these
+            return cls._of(parse_strokes(data, said), title)
+        from .bitmap import bitmap_strokes
+        from .picture import decode
+        from .svg import is_svg, svg_strokes
+
+        strokes = svg_strokes(data, said) if is_svg(data) else None
         if strokes is None:
             image, _, _ = decode(data, said, SVG_SIDE if is_svg(data) else BITMAP_SIDE, enlarge=False)
             strokes = bitmap_strokes(np.asarray(image))
@@ -62,6 +61,8 @@ class Sketch:
     @classmethod
     def from_svg(cls, text: str | bytes, name: str = "drawing") -> Sketch:
         """The visible lines of an SVG document, and the outlines of its filled shapes."""
+        from .svg import is_svg
+
         data = text.encode() if isinstance(text, str) else text
         if not is_svg(data):
             raise SketchseekError("The drawing is not SVG.")
@@ -72,6 +73,8 @@ class Sketch:
         """Pixels (h, w), (h, w, 3) or (h, w, 4) of a drawing in ink of any colour on plain ground."""
         if pixels.dtype != np.uint8 or pixels.ndim not in (2, 3) or 0 in pixels.shape:
             raise ValueError("pixels must be uint8 of shape (h, w), (h, w, 3) or (h, w, 4)")
+        from .bitmap import bitmap_strokes
+
         return cls._of(bitmap_strokes(pixels), name)
 
     @classmethod

@@ -142,5 +142,5 @@ def check_shape(points: Points, cell: float = 10.0, most: float = 0.85) -> None:
         return
     column = ((points.x / points.width + 0.5) * columns).astype(int).clip(0, columns - 1)
     row = ((points.y / points.height + 0.5) * rows).astype(int).clip(0, rows - 1)
-    if len(np.unique(row * columns + column)) > most * columns * rows:
+    if np.count_nonzero(np.bincount(row * columns + column)) > most * columns * rows:
         raise SketchseekError("The drawing is scribble over everything: there is no shape in it to look for.")

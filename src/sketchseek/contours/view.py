@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SketchseekError
-from . import Contours, picture_contours
 from .drawing import Sketch
 from .picture import Picture
 from .points import Points
+from .seeing import Contours, picture_contours
 from .source import Source, read_source
 from .strokes import is_strokes
 from .suppression import ridge_angles
