@@ -56,6 +56,8 @@ class Surface {
         }
   }
 
+  const std::vector<double>& coefficients() const { return coefficients_; }  // (Dx, Dx)
+
   // Newton's steps to a maximum; one that does not lead upwards is halved.
   double climb(double& x, double& y, double within) {
     const double low_x = x - within, high_x = x + within, low_y = y - within, high_y = y + within;
