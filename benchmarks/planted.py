@@ -17,9 +17,10 @@ from sketchseek.clutter import reordered
 from sketchseek.contours import strength_to_points
 from sketchseek.contours.detectors import get_detector
 from sketchseek.contours.picture import load_picture
+from sketchseek.contours.points import Points
 from sketchseek.descriptor import Query, Settings, decode, describe, encode, norms
 from sketchseek.evaluation.datasets import data_folder
-from sketchseek.evaluation.planted import box_of, overlap, plant
+from sketchseek.evaluation.planted import Planted, box_of, overlap, plant
 from sketchseek.ranking import Collection, rank, refine
 
 STRENGTHS = (0.0, 0.2, 0.4, 0.6, 0.8)
@@ -34,10 +35,10 @@ class Outcome:
     overlaps: np.ndarray
 
 
-def measure(
-    settings: Settings, detector: str = "neural", blur: float = 0.0, shapes: int = 100, others: int = 300
-) -> Outcome:
-    """Plant shapes in the first photos of `sysu`, and search for each among all."""
+def planted(
+    detector: str = "neural", blur: float = 0.0, shapes: int = 100, others: int = 300
+) -> tuple[list[Planted], list[Points]]:
+    """Shapes planted in the first photos of `sysu`, and the contours of all photos, those first."""
     import cv2
 
     place = data_folder()
@@ -46,21 +47,26 @@ def measure(
     photos = sorted((place / "sysu" / "photos").rglob("*.jpg"))[: shapes + others]
     rng = np.random.default_rng(0)
     detect = get_detector(detector)
-    planted, vectors = [], []
+    found, points = [], []
     for number, path in enumerate(photos):
         pixels = load_picture(path).pixels
         if number < shapes:
-            planted.append(plant(pixels, rng, blur))
-            pixels = planted[-1].pixels
+            found.append(plant(pixels, rng, blur))
+            pixels = found[-1].pixels
         elif blur:
             pixels = cv2.GaussianBlur(pixels, (0, 0), blur)
-        vectors.append(describe(strength_to_points(detect(pixels)), settings))
-    codes = encode(np.stack(vectors), settings)
+        points.append(strength_to_points(detect(pixels)))
+    return found, points
+
+
+def measure(shapes: list[Planted], points: list[Points], settings: Settings) -> Outcome:
+    """Search for each shape among all."""
+    codes = encode(np.stack([describe(p, settings) for p in points]), settings)
     collection = Collection(codes, norms(decode(codes, settings), settings), settings)
 
     first = dict.fromkeys(STRENGTHS, 0)
     overlaps = []
-    for number, shape in enumerate(planted):
+    for number, shape in enumerate(shapes):
         query = Query.of(shape.outline, settings)
         ranking = rank(collection, query)
         for strength in STRENGTHS:
@@ -69,7 +75,7 @@ def measure(
         hit = refine(collection, query, ranking.take(np.flatnonzero(ranking.ids == number)))
         found = (float(a[0]) for a in (hit.scale, hit.dx, hit.dy))
         overlaps.append(overlap(shape.box, box_of(shape.outline, *found, shape.pixels.shape)))
-    return Outcome(len(planted), first, np.array(overlaps))
+    return Outcome(len(shapes), first, np.array(overlaps))
 
 
 def main() -> None:
@@ -80,7 +86,7 @@ def main() -> None:
     parser.add_argument("--detector", default="neural")
     parser.add_argument("--blur", type=float, default=0.0, help="of the photos, in pixels")
     args = parser.parse_args()
-    found = measure(Settings.preset(args.preset), args.detector, args.blur)
+    found = measure(*planted(args.detector, args.blur), Settings.preset(args.preset))
     by_strength = ", ".join(f"{count} at b = {b:g}" for b, count in found.first.items())
     print(
         f"{args.preset}, {args.detector}, blur {args.blur:g}: of {found.shapes} first: {by_strength}; "

@@ -31,7 +31,8 @@ FREQUENCIES = (3, 4, 5, 6, 8)
 SHARES = (0.02, 0.05, 0.1, 0.2, 1 / 3, 0.5)
 NEIGHBOURHOODS = (1, 3, 5, 7)
 THIRD = 1 / 3
-SAMPLE = 200
+NOTHING: Order = np.zeros(0, np.int64)
+SAMPLE = 100
 """Drawings of each set, at random, where there are more: these curves are many."""
 
 
@@ -77,19 +78,16 @@ def shortlists(e: Experiment, settings: Settings) -> Curves:
     for three times the shortlist only; the paper begins with the axis along which the drawing varies more.
     """
     collection = e.collection(settings)
-    n = len(collection)
-    curves: Curves = {
-        name: []
-        for name in ("Sx + Sy", "Sx", "Sy", "dpf, higher variance first", "dpf, lower variance first")
-    }
-    for share in (0.0, *SHARES, 1.0):
-        size = round(share * n)
+    names = ("Sx + Sy", "Sx", "Sy", "dpf, higher variance first", "dpf, lower variance first")
+    shares = (0.0, *SHARES, 1.0)
+    curves: Curves = {name: [(share, []) for share in shares] for name in names}
+    for annotated, sketch in zip(e.data.queries, e.sketches, strict=True):
+        query = None if sketch is None else Query.of(sketch.points, settings)
         for name, points in curves.items():
-
-            def order(sketch: Sketch, name: str = name, size: int = size) -> Order:
-                return _shortlisted(collection, Query.of(sketch.points, settings), name, size)
-
-            points.append((share, _scored(e, order)))
+            for share, scores in points:
+                size = round(share * len(collection))
+                ids = NOTHING if query is None else _shortlisted(collection, query, name, size)
+                scores.append(score(e.data, annotated, Found(ids)))
     return curves
 
 
@@ -144,6 +142,6 @@ def rerankings(e: Experiment, settings: Settings) -> Curves:
 def _scored(e: Experiment, order: Callable[[Sketch], Order]) -> list[QueryScore]:
     """One score a drawing, from a function that orders all photos for it."""
     return [
-        score(e.data, query, Found(np.zeros(0, np.int64) if sketch is None else order(sketch)))
+        score(e.data, query, Found(NOTHING if sketch is None else order(sketch)))
         for query, sketch in zip(e.data.queries, e.sketches, strict=True)
     ]
