@@ -108,26 +108,11 @@ def _find(path: Path) -> PictureContours:
     return PictureContours(found.points, found.picture.width, found.picture.height)
 
 
-FROM_PICTURE_TO_POINTS = (
-    "__init__.py",
-    "bitmap.py",
-    "line_art.py",
-    "picture.py",
-    "points.py",
-    "skeleton.py",
-    "strokes.py",
-    "suppression.py",
-    "svg.py",
-    "detectors",
-)
-
-
 @cache
 def _code() -> str:
     """Fingerprint of the code that turns a picture into points: other code, other cache."""
     package = Path(contours.__file__).parent
-    named = [package / name for name in FROM_PICTURE_TO_POINTS]
-    sources = [f for place in named for f in (sorted(place.glob("*.py")) if place.is_dir() else [place])]
+    sources = sorted(package.rglob("*.py"))
     return hashlib.sha256(b"".join(f.read_bytes() for f in sources)).hexdigest()[:16]
 
 
