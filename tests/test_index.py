@@ -397,3 +397,18 @@ def test_a_drawing_in_a_corner_of_its_page_is_boxed_there(tmp_path: Path) -> Non
     assert hit.box == pytest.approx((700, 420, 812, 560), abs=4)
     assert hit.scale == pytest.approx(140 / 900, rel=0.05)
     np.testing.assert_allclose(hit.outline()[0].min(axis=0), (700, 420), atol=4)
+
+
+def test_answers_do_not_depend_on_the_order_of_the_rows(filled: Index) -> None:
+    """As kills, other processes and compaction leave it: to the last bit."""
+    from sketchseek.descriptor import Query
+    from sketchseek.ranking import Collection, rank
+
+    snapshot, settings = filled._view.snapshot, filled._view.settings
+    query = Query.of(Sketch.from_strokes(SQUARE).points, settings)
+    scores = []
+    for order in (np.arange(len(snapshot)), np.random.default_rng(0).permutation(len(snapshot))):
+        collection = Collection(snapshot.codes[order], snapshot.norms[order], settings)
+        ranking = rank(collection, query, k=len(snapshot))
+        scores.append(dict(zip(order[ranking.ids].tolist(), ranking.score.tolist(), strict=True)))
+    assert scores[0] == scores[1]
