@@ -331,18 +331,21 @@ def _projection_arrays(
 def _numpy_projection(
     sides: NDArray[np.float32], inverse: NDArray[np.float32], query: Query
 ) -> NDArray[np.float32]:
-    """Best score of the x-projection of every picture: one GEMM a block, one maximum a pose."""
+    """Best score of the x-projection of every picture: one GEMM a block, one maximum a pose.
+
+    Pictures lie along the rows of a product, where NumPy's maximum is fastest.
+    """
     import numpy as np
 
-    moved = _moved_projections(query).T.copy()
+    moved = _moved_projections(query)
     widths = [(2 * int(r) + 1) * (2 if query.mirror else 1) for r in query.reach]
     ends = np.cumsum([0, *widths])
     out = np.empty(len(sides), np.float32)
-    for begin in range(0, len(sides), _BLOCK):
-        part = slice(begin, begin + _BLOCK)
-        values = sides[part] @ moved
-        per_pose = [values[:, a:b].max(axis=1) for a, b in pairwise(ends)]
-        out[part] = (np.stack(per_pose, axis=1) * inverse[part][:, query.kernels]).max(axis=1)
+    for begin in range(0, len(sides), 2048):  # small enough for the product to stay in the cache
+        part = slice(begin, begin + 2048)
+        values = moved @ sides[part].T
+        per_pose = np.stack([values[a:b].max(axis=0) for a, b in pairwise(ends)])
+        out[part] = (per_pose * inverse[part, query.kernels].T).max(axis=0)
     return out
 
 
