@@ -44,11 +44,17 @@ def local_scores(
     ranking: Ranking,
     strength: float = STRENGTH,
     threads: int | None = None,
+    whole: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.float64]:
-    """The ranking's scores (k,), divided by sqrt(1 - b + b share): at most 1 / sqrt(1 - b) times as large."""
+    """The ranking's scores (k,), divided by sqrt(1 - b + b share): at most 1 / sqrt(1 - b) times as large.
+
+    whole : (k,) which pictures have no clutter, as line art has none: their scores stay.
+    """
     if not 0 <= strength < 1:
         raise ValueError(f"strength must be in [0, 1), got {strength}")
     share = share_inside(collection.engine.energy(ranking.ids, threads), query, ranking)
+    if whole is not None:
+        share = np.where(whole, 1.0, share)
     return ranking.score / np.sqrt(1 - strength + strength * share)
 
 
@@ -60,6 +66,7 @@ def reordered(
     *,
     strength: float = STRENGTH,
     threads: int | None = None,
+    whole: NDArray[np.bool_] | None = None,
 ) -> tuple[Ranking, NDArray[np.float64]]:
     """The same hits by their local scores, the best k of them, and those scores; `score` stays the cosine.
 
@@ -67,7 +74,7 @@ def reordered(
     was drawn comes first. For the k best of a collection, give a ranking that is longer: whatever scores less
     than sqrt(1 - b) times the k-th cannot come in.
     """
-    local = local_scores(collection, query, ranking, strength, threads)
+    local = local_scores(collection, query, ranking, strength, threads, whole)
     local = np.where(ranking.mirrored, MIRRORED * local, local)
     order = np.argsort(-local, kind="stable")[:k]
     return ranking.take(order), local[order]

@@ -70,6 +70,13 @@ class _View:
             self._pictures = Pictures(stored, usual_mean(recipe.name), cache)
         return self._pictures
 
+    def are_line_art(self, numbers: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
+        """Which of the pictures (k,) are line art: an index describes less than all of those."""
+        import numpy as np
+
+        size = np.stack([self.snapshot.width[numbers], self.snapshot.height[numbers]], axis=1)
+        return np.asarray((self.snapshot.frames[numbers] != np.hstack([0 * size, size])).any(axis=1))
+
     def number(self, identifier: str) -> int:
         """Where in the snapshot a picture is."""
         if self._numbers is None:
@@ -266,7 +273,8 @@ class Index:
         if expanded is None:
             wide = min(max(2 * count, CANDIDATES), len(view.snapshot))
             ranking = rank(view.collection, query, k=wide, threads=threads, **ways)
-            ranking, local = reordered(view.collection, query, ranking, count, threads=threads)
+            plain = view.are_line_art(ranking.ids)
+            ranking, local = reordered(view.collection, query, ranking, count, threads=threads, whole=plain)
             sure: NDArray[np.floating[Any]] = confidence(local)
         else:
             ranking, sure = expanded.search(view.collection, query, sketch, count, threads, **ways)
