@@ -44,6 +44,7 @@ def local_scores(
     ranking: Ranking,
     strength: float = STRENGTH,
     threads: int | None = None,
+    *,
     whole: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.float64]:
     """The ranking's scores (k,), divided by sqrt(1 - b + b share): at most 1 / sqrt(1 - b) times as large.
@@ -74,7 +75,7 @@ def reordered(
     was drawn comes first. For the k best of a collection, give a ranking that is longer: whatever scores less
     than sqrt(1 - b) times the k-th cannot come in.
     """
-    local = local_scores(collection, query, ranking, strength, threads, whole)
+    local = local_scores(collection, query, ranking, strength, threads, whole=whole)
     local = np.where(ranking.mirrored, MIRRORED * local, local)
     order = np.argsort(-local, kind="stable")[:k]
     return ranking.take(order), local[order]
