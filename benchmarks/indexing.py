@@ -21,9 +21,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+import cv2
 from PIL import Image, ImageEnhance, ImageOps
 
 from sketchseek import Index
+from sketchseek.descriptor import DEFAULT_PRESET
 from sketchseek.index import make_recipe
 from sketchseek.indexing.run import cores
 from sketchseek.indexing.worker import Described, Reader, Task
@@ -93,7 +95,8 @@ def measure(pictures: int, detector: str, sample: int) -> dict[str, Any]:
         folder = Path(scratch, "pictures")
         folder.mkdir()
         made = repeat(folder, pictures)
-        reader = Reader(make_recipe("compact", detector))
+        cv2.setNumThreads(1)  # as a worker has it
+        reader = Reader(make_recipe(DEFAULT_PRESET, detector))
         chosen = made[:: max(1, len(made) // sample)]
         reader(Task(os.fsencode(chosen[0])))
         wall, cpu = time.perf_counter(), _cpu()
