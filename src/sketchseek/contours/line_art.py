@@ -22,8 +22,8 @@ CONTRAST: Final = 48
 ODD_SHARE: Final = 0.02
 """At most this share of what is not ground may have a colour that does not lie between ground and ink."""
 SHADE_SHARE: Final = 0.08
-"""At most this share may lie between them and not at the soft border of a line: hatching has up to .065 in 200
-hand drawings, photographs on plain ground from .1 on."""
+"""At most this share may lie between them, not at the soft border of a line. Hatching has up to .065 in 200
+drawings, photographs on plain ground have .1 and more."""
 
 Pixels = NDArray[np.uint8]
 Colour = NDArray[np.float64]
