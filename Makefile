@@ -50,9 +50,7 @@ bench: $(VENV)/.dev ## speed of every method and its peers
 	$(BIN)/sketchseek bench $(ARGS)
 
 results: $(VENV)/.dev ## docs/results.md and its figures, from the development sets
-	$(BIN)/sketchseek figure alignment --out docs/figures/alignment.png
-	$(BIN)/sketchseek figure hits --out docs/figures/hits.png
-	$(BIN)/python benchmarks/results.py $(ARGS)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/results.py $(ARGS)
 
 docs: $(VENV)/.dev ## the documentation as a site in build/site
 	$(BIN)/mkdocs build --quiet

@@ -117,7 +117,9 @@ def curve_table(measured: dict[str, ablations.Curves], label: Callable[[float], 
     lines = head(list(measured))
     first = next(iter(measured.values()))
     for name, points in first.items():
-        for i, (x, _) in enumerate(points):
+        for i, (x, these) in enumerate(points):
+            if i and these is points[i - 1][1]:
+                continue  # it does not depend on the quantity
             cells = []
             for curves in measured.values():
                 scores, baseline = curves[name][i][1], next(iter(curves.values()))[-1][1]
@@ -306,8 +308,9 @@ def main() -> None:
         except SketchseekError as error:
             sys.exit(str(error))
         say(f"{name}: {time.monotonic() - started:.0f} s")
+        if args.only:
+            print(f"{tables[name]}\n", flush=True)
     if args.only:
-        print("\n\n".join(tables.values()))
         return
     for name in ("alignment", "hits"):
         figures.draw(name, FIGURES / f"{name}.png")

@@ -53,7 +53,7 @@ def local_scores(
     """
     if not 0 <= strength < 1:
         raise ValueError(f"strength must be in [0, 1), got {strength}")
-    share = share_inside(collection.engine.energy(ranking.ids, threads), query, ranking)
+    share = share_inside(collection.energy(ranking.ids, threads), query, ranking)
     if whole is not None:
         share = np.where(whole, 1.0, share)
     return ranking.score / np.sqrt(1 - strength + strength * share)

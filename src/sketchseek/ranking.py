@@ -29,6 +29,7 @@ RERANKINGS = ("exact", "binary", "local")
 PRE_SHORTLIST = 3
 """How many times the shortlist `dpf` keeps after its first projection."""
 _BLOCK = 8192
+_OFTEN = 4  # a search that asks for one picture in so many makes it worth to remember all
 FINER = 4
 """Steps between one scale of the query and the next that `refine` tries."""
 
@@ -53,9 +54,18 @@ class Collection:
     ) -> None:
         self.vectors, self.settings = vectors, settings
         self.engine = engine(vectors, norms, settings)
+        self._energy: NDArray[np.float32] | None = None
 
     def __len__(self) -> int:
         return len(self.engine)
+
+    def energy(self, ids: Ids, threads: int | None = None) -> NDArray[np.float32]:
+        """Where each picture's norm comes from (`energy.py`); kept once a good part of them is asked for."""
+        if len(ids) * _OFTEN < len(self):
+            return self.engine.energy(ids, threads)
+        if self._energy is None:
+            self._energy = self.engine.energy(np.arange(len(self)), threads)
+        return self._energy[ids]
 
     def with_settings(self, settings: Settings) -> Collection:
         """The same vectors for other kernels (`Settings.with_scales`): only the norms are computed anew."""
