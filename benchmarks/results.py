@@ -22,7 +22,7 @@ from sketchseek.clutter import STRENGTH
 from sketchseek.descriptor import Settings
 from sketchseek.errors import SketchseekError
 from sketchseek.evaluation import ablations, figures
-from sketchseek.evaluation.calibration import Hits, bins, calibration_error, fit, held_out
+from sketchseek.evaluation.calibration import Hits, bins, calibration_error, judged
 from sketchseek.evaluation.experiment import Experiment, first_hits
 from sketchseek.evaluation.figures import frequencies, reliability, rerankings, shortlists
 from sketchseek.evaluation.metrics import bootstrap_interval
@@ -256,23 +256,22 @@ def confidence(r: Results) -> str:
     reliability.plot(kinds, FIGURES / "reliability.png")
     lines = []
     for kind, sets in kinds.items():
-        curve = fit(list(sets.values()))
-        sure = held_out(list(sets.values()))
+        curve, sure = judged(sets)
         lines.append(f"\n### Confidence by {kind}\n")
         lines.append(
-            f"Fitted on all: ceiling {curve.ceiling:.3f}, middle {curve.middle:.3f}, width {curve.width:.3f}."
-            " In the table, confidence from the other half's curve: share of right hits, of how many.\n"
+            f"The curve: middle {curve.middle:.3f}, width {curve.width:.3f}."
+            " In the table, the share of right hits, of how many.\n"
         )
         lines += head(list(sets))
         tenths = [
             {min(int(10 * c), 9): (share, n) for c, share, n in bins(s, h.right)}
-            for s, h in zip(sure, sets.values(), strict=True)
+            for s, h in zip(sure.values(), sets.values(), strict=True)
         ]
         for tenth in range(10):
             if any(tenth in t for t in tenths):
                 cells = [f"{100 * t[tenth][0]:.0f}% of {t[tenth][1]}" if tenth in t else "" for t in tenths]
                 lines.append(f"| {10 * tenth} to {10 * tenth + 10}% | " + " | ".join(cells) + " |")
-        errors = [calibration_error(s, h.right) for s, h in zip(sure, sets.values(), strict=True)]
+        errors = [calibration_error(s, h.right) for s, h in zip(sure.values(), sets.values(), strict=True)]
         lines.append("| mean gap, points | " + " | ".join(f"{100 * e:.1f}" for e in errors) + " |")
     return "\n".join(lines)
 

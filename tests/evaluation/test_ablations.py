@@ -11,7 +11,16 @@ from sketchseek.contours.drawing import Sketch
 from sketchseek.contours.points import Points
 from sketchseek.descriptor import Settings
 from sketchseek.evaluation import ablations
-from sketchseek.evaluation.calibration import Curve, Hits, bins, calibration_error, fit, halves, held_out
+from sketchseek.evaluation.calibration import (
+    Curve,
+    Hits,
+    bins,
+    calibration_error,
+    fit,
+    halves,
+    held_out,
+    judged,
+)
 from sketchseek.evaluation.datasets import AnnotatedQuery, DataSet
 from sketchseek.evaluation.experiment import Experiment, first_hits
 from sketchseek.evaluation.extraction import PictureContours
@@ -31,7 +40,9 @@ def experiment() -> Experiment:
     sketches = tuple(Sketch.from_strokes([np.vstack([s, s[:1]])]) for s in shapes)
     queries = tuple(AnnotatedQuery(Path("d"), f"c{i}", frozenset([i]), i) for i in range(12))
     data = DataSet("planted", Path(), tuple(Path(str(i)) for i in range(40)), queries)
-    return Experiment(data, tuple(PictureContours(c, 400, 400) for c in contours), sketches, ())
+    return Experiment(
+        data, tuple(PictureContours(c, 400, 400, (0.0, 0.0, 400.0, 400.0)) for c in contours), sketches, ()
+    )
 
 
 def together(a: Points, b: Points) -> Points:
@@ -86,7 +97,7 @@ def test_without_the_development_sets_a_sentence_says_so(monkeypatch):
 
 def test_a_curve_is_found_again_and_keeps_its_word():
     rng = np.random.default_rng(0)
-    true = Curve(0.7, 0.5, 0.1)
+    true = Curve(0.5, 0.1)
     score = rng.uniform(0, 1, 20_000)
     hits = Hits(score, rng.random(len(score)) < true(score), rng.random(len(score)) < 0.5)
     found = fit([hits])
@@ -94,6 +105,17 @@ def test_a_curve_is_found_again_and_keeps_its_word():
     (sure,) = held_out([hits])
     assert calibration_error(sure, hits.right) < 0.03
     assert sum(count for _, _, count in bins(sure, hits.right)) == len(score)
+
+
+def test_a_collection_of_few_kinds_is_judged_but_not_fitted_on():
+    rng = np.random.default_rng(1)
+    true = Curve(0.5, 0.1)
+    score = rng.uniform(0, 1, 20_000)
+    mixed = Hits(score, rng.random(len(score)) < true(score), rng.random(len(score)) < 0.5)
+    always = Hits(score, np.ones(len(score), bool), mixed.half)
+    curve, sure = judged({"mixed": mixed, "sysu": always})
+    np.testing.assert_allclose(curve(score), true(score), atol=0.03)
+    np.testing.assert_array_equal(sure["sysu"], curve(score))
 
 
 def test_halves_hold_whole_categories():

@@ -16,8 +16,8 @@ from ..contours.drawing import Sketch
 from ..contours.points import Points
 from ..descriptor import Query, Settings, decode, describe, encode, norms
 from ..errors import SketchseekError
+from ..hit import in_picture, tight_box
 from ..hit import place as placed_points
-from ..hit import tight_box
 from ..ranking import Collection, Ranking, rank, refine
 from .calibration import FIRST, Hits, halves
 from .datasets import DataSet
@@ -53,7 +53,9 @@ class Experiment:
     ) -> Experiment:
         """Find the contours, or remember them from another run."""
         found = contours_of_pictures(data.photos, detector, model=model, jobs=jobs, progress=progress)
-        blank = PictureContours(Points(NOTHING, NOTHING, NOTHING, NOTHING, 400.0, 400.0), 400, 400)
+        blank = PictureContours(
+            Points(NOTHING, NOTHING, NOTHING, NOTHING, 400.0, 400.0), 400, 400, (0.0, 0.0, 400.0, 400.0)
+        )
         failures = [str(c) for c in found if isinstance(c, SketchseekError)]
         contours = tuple(blank if isinstance(c, SketchseekError) else c for c in found)
         sketches: list[Sketch | None] = []
@@ -85,9 +87,10 @@ class Experiment:
             p = c.points.scaled(shrink).translated(dx, dy)
             contours.append(replace(c, points=Points(p.x, p.y, p.angle, p.weight, w, h)))
             if i in self.data.boxes:
-                size = np.array([c.width, c.height, c.width, c.height])
-                shift = np.array([dx, dy, dx, dy]) * max(c.width, c.height) / max(w, h)
-                boxes[i] = (self.data.boxes[i] - size / 2) * shrink + size / 2 + shift
+                x0, y0, x1, y1 = c.frame
+                centre = np.array([x0 + x1, y0 + y1] * 2) / 2
+                shift = np.array([dx, dy] * 2) * max(x1 - x0, y1 - y0) / max(w, h)
+                boxes[i] = (self.data.boxes[i] - centre) * shrink + centre + shift
         return replace(
             self,
             contours=tuple(contours),
@@ -124,13 +127,20 @@ class Experiment:
                 asked = Query.of(sketch.points, collection.settings, mirror=mirror)
                 if depiction is None:
                     ranking = rank(collection, asked, **method)
-                    ranking, _ = reordered(collection, asked, ranking, strength=clutter)
+                    ranking, _ = self.reordered(collection, asked, ranking, strength=clutter)
                 else:
                     ranking = depiction.search(collection, asked, sketch)
                 boxes = self.boxes(sketch, collection, asked, ranking) if place else None
                 found = Found(ranking.ids, boxes)
             scores.append(score(self.data, query, found))
         return scores
+
+    def reordered(
+        self, collection: Collection, query: Query, ranking: Ranking, k: int | None = None, **how: Any
+    ) -> tuple[Ranking, NDArray[np.float64]]:
+        """The ranking by local scores, as a search does it: line art has no clutter."""
+        whole = np.array([c.is_line_art for c in self.contours])[ranking.ids]
+        return reordered(collection, query, ranking, k, whole=whole, **how)
 
     def boxes(
         self, sketch: Sketch, collection: Collection, query: Query, ranking: Ranking
@@ -150,12 +160,14 @@ class Experiment:
 
     def _placing(self, ranking: Ranking, i: int) -> Callable[[NDArray[np.float32]], NDArray[np.float32]]:
         c = self.contours[int(ranking.ids[i])]
+        pose = (float(ranking.scale[i]), float(ranking.dx[i]), float(ranking.dy[i]))
+        scale, dx, dy = in_picture(pose, c.frame, (c.width, c.height))
         return partial(
             placed_points,
-            scale=float(ranking.scale[i]),
+            scale=scale,
             mirrored=bool(ranking.mirrored[i]),
             rotation=float(ranking.rotation[i]),
-            translation=(float(ranking.dx[i]), float(ranking.dy[i])),
+            translation=(dx, dy),
             size=(c.width, c.height),
         )
 
@@ -175,7 +187,7 @@ def first_hits(e: Experiment) -> Hits:
     for query, sketch, mine in zip(e.data.queries, e.sketches, half_of, strict=True):
         if sketch is not None:
             asked = Query.of(sketch.points, settings)
-            found, local = reordered(collection, asked, rank(collection, asked), FIRST)
+            found, local = e.reordered(collection, asked, rank(collection, asked), FIRST)
             scores.append(local)
             right.append(np.isin(found.ids, list(query.relevant)))
             half.append(np.full(len(local), mine))

@@ -19,17 +19,24 @@ import numpy as np
 
 from .. import contours
 from ..contours.detectors import EdgeDetector, get_detector
-from ..contours.points import Points
+from ..contours.points import Box, Points
 from ..errors import SketchseekError
 
 
 @dataclass(frozen=True)
 class PictureContours:
-    """What is kept of a picture: its points, and its upright size in pixels."""
+    """What an index would keep of a picture: its points, its upright size and what part of it they show."""
 
     points: Points
     width: int
     height: int
+    frame: Box
+    """In pixels: all of a photograph, the ink of line art."""
+
+    @property
+    def is_line_art(self) -> bool:
+        """Whether less than the whole picture is described."""
+        return self.frame != (0.0, 0.0, float(self.width), float(self.height))
 
 
 def cache_folder() -> Path:
@@ -105,7 +112,8 @@ def _cached(path: Path) -> PictureContours | SketchseekError:
 
 def _find(path: Path) -> PictureContours:
     found = contours.picture_contours(path, _detector)
-    return PictureContours(found.points, found.picture.width, found.picture.height)
+    points, frame = found.subject()
+    return PictureContours(points, found.picture.width, found.picture.height, frame)
 
 
 @cache
@@ -119,8 +127,10 @@ def _code() -> str:
 def _load(path: Path) -> PictureContours:
     with np.load(path, allow_pickle=False) as f:
         x, y, angle, weight = f["points"]
-        width, height = f["frame"]
-        return PictureContours(Points(x, y, angle, weight, float(width), float(height)), *map(int, f["size"]))
+        width, height = map(float, f["points_frame"])
+        x0, y0, x1, y1 = map(float, f["picture_frame"])
+        points = Points(x, y, angle, weight, width, height)
+        return PictureContours(points, *map(int, f["size"]), (x0, y0, x1, y1))
 
 
 def _save(path: Path, found: PictureContours) -> None:
@@ -131,7 +141,8 @@ def _save(path: Path, found: PictureContours) -> None:
     np.savez_compressed(
         partial,
         points=np.stack([p.x, p.y, p.angle, p.weight]),
-        frame=np.array([p.width, p.height]),
+        points_frame=np.array([p.width, p.height]),
+        picture_frame=np.array(found.frame),
         size=np.array([found.width, found.height]),
     )
     partial.replace(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..ablations import development_sets
-from ..calibration import Hits, bins, held_out
+from ..calibration import Hits, bins, judged
 from ..experiment import first_hits
 from . import new_figure, save
 
@@ -22,7 +22,8 @@ def plot(measured: dict[str, dict[str, Hits]], out: Path) -> None:
     panels = figure.subplots(1, len(measured), squeeze=False)[0]
     for panel, (title, sets) in zip(panels, measured.items(), strict=True):
         panel.plot([0, 1], [0, 1], color="0.7", linewidth=1)
-        for (name, hits), sure in zip(sets.items(), held_out(list(sets.values())), strict=True):
+        for name, sure in judged(sets)[1].items():
+            hits = sets[name]
             chance, share, count = zip(*bins(sure, hits.right), strict=True)
             (line,) = panel.plot(chance, share, label=name, linewidth=1)
             panel.scatter(chance, share, s=[8 + 120 * c / len(sure) for c in count], color=line.get_color())
