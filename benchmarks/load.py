@@ -67,7 +67,7 @@ def make_index(folder: Path, count: int, real: int) -> Path:
             "code",
             "norms",
             "frame",
-        ],  # fmt: skip
+        ],
         "failure IS NULL",
     )
     store = Store.create(where, small.store.recipe)

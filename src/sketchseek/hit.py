@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -93,6 +93,21 @@ def place(
     pixels = max(size) / FRAME
     placed = np.stack([x + translation[0], y + translation[1]], axis=1) * pixels + np.array(size) / 2
     return placed.astype(np.float32)
+
+
+def in_picture(
+    pose: tuple[float, float, float], frame: Sequence[float], size: tuple[int, int]
+) -> tuple[float, float, float]:
+    """Scale and translation in the 400-pixel frame of a part of a picture -> those in the picture's own."""
+    scale, dx, dy = pose
+    x0, y0, x1, y1 = frame
+    smaller = max(x1 - x0, y1 - y0) / max(size)
+    pixel = FRAME / max(size)
+    return (
+        scale * smaller,
+        dx * smaller + ((x0 + x1) - size[0]) / 2 * pixel,
+        dy * smaller + ((y0 + y1) - size[1]) / 2 * pixel,
+    )
 
 
 def tight_box(

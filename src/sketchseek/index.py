@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from .clutter import CANDIDATES, reordered
 from .confidence import confidence
-from .contours.points import FRAME
 from .descriptor import DEFAULT_PRESET, Query, Settings
 from .errors import SketchseekError
-from .hit import Hit, place, tight_box
+from .hit import Hit, in_picture, place, tight_box
 from .ranking import Collection, Ranking, rank, refine
 from .snapshot import Snapshot
 from .store import Expansion, Location, Recipe, Store, no_index
@@ -316,7 +315,7 @@ class Index:
         for i, number in enumerate(ranking.ids.tolist()):
             size = (int(snapshot.width[number]), int(snapshot.height[number]))
             pose = (float(ranking.scale[i]), float(ranking.dx[i]), float(ranking.dy[i]))
-            scale, dx, dy = _in_picture(pose, snapshot.frames[number].tolist(), size)
+            scale, dx, dy = in_picture(pose, snapshot.frames[number].tolist(), size)
             mirrored, rotation = bool(ranking.mirrored[i]), float(ranking.rotation[i])
             placed = partial(
                 place, scale=scale, mirrored=mirrored, rotation=rotation, translation=(dx, dy), size=size
@@ -397,21 +396,6 @@ def _settings(recipe: Recipe) -> Settings:
             "This index was made by another version of sketchseek, with settings unknown to this one: "
             "index the pictures again into another --index folder."
         ) from error
-
-
-def _in_picture(
-    pose: tuple[float, float, float], frame: Sequence[float], size: tuple[int, int]
-) -> tuple[float, float, float]:
-    """Scale and translation in the 400-pixel frame of a part of a picture -> those in the picture's own."""
-    scale, dx, dy = pose
-    x0, y0, x1, y1 = frame
-    smaller = max(x1 - x0, y1 - y0) / max(size)
-    pixel = FRAME / max(size)
-    return (
-        scale * smaller,
-        dx * smaller + ((x0 + x1) - size[0]) / 2 * pixel,
-        dy * smaller + ((y0 + y1) - size[1]) / 2 * pixel,
-    )
 
 
 def make_recipe(preset: str, detector: str, expansion: bool | str = False) -> Recipe:

@@ -8,6 +8,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from sketchseek.cli import main
+from sketchseek.contours.points import FRAME
 from sketchseek.evaluation import datasets, extraction
 from sketchseek.evaluation.experiment import Experiment
 
@@ -139,6 +140,8 @@ def test_moved_contours_stay_inside_the_frame_with_their_boxes(folder):
         spread = np.ptp(after.points.x) / np.ptp(before.points.x)
         assert spread == pytest.approx(0.6, abs=1e-4)
         x0, _, x1, _ = moved.data.boxes[i][0]
-        middle = (x0 + x1) / 2 - after.width / 2
+        left, top, right, bottom = after.frame
+        pixel = max(right - left, bottom - top) / FRAME
         x = after.points.x
-        assert middle == pytest.approx((x.min() + x.max()) / 2, abs=1.5)
+        middle = (left + right) / 2 + (x.min() + x.max()) / 2 * pixel
+        assert (x0 + x1) / 2 == pytest.approx(middle, abs=1.5)

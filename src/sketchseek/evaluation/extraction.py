@@ -130,7 +130,8 @@ def _load(path: Path) -> PictureContours:
         width, height = map(float, f["points_frame"])
         x0, y0, x1, y1 = map(float, f["picture_frame"])
         points = Points(x, y, angle, weight, width, height)
-        return PictureContours(points, *map(int, f["size"]), (x0, y0, x1, y1))
+        across, down = map(int, f["size"])
+        return PictureContours(points, across, down, (x0, y0, x1, y1))
 
 
 def _save(path: Path, found: PictureContours) -> None:
