@@ -41,13 +41,13 @@ class Results:
 
     def __init__(self, jobs: int | None) -> None:
         self.jobs = jobs
-        self._sets: dict[str, list[Experiment]] = {}
+        self._sets: list[Experiment] = []
         self._depicted: list[expansion.Set] = []
 
-    def sets(self, detector: str = "neural") -> list[Experiment]:
-        if detector not in self._sets:
-            self._sets[detector] = ablations.development_sets(detector, self.jobs)
-        return self._sets[detector]
+    def sets(self) -> list[Experiment]:
+        if not self._sets:
+            self._sets = ablations.development_sets(self.jobs)
+        return self._sets
 
     @property
     def with_moved(self) -> list[Experiment]:
@@ -148,7 +148,7 @@ def main_table(r: Results) -> str:
 
 def detectors(r: Results) -> str:
     rows: list[list[str]] = []
-    canny = r.sets("canny")
+    canny = [e.seen_by("canny", r.jobs) for e in r.sets()]
     for name, settings, clutter in (
         ("at the defaults", DEFAULT, STRENGTH),
         ("the paper's settings, (5,2)", Settings.fit(5, 2, **PAPER), 0.0),

@@ -36,12 +36,12 @@ SAMPLE = 100
 """Drawings of each set, at random, where there are more: these curves are many."""
 
 
-def development_sets(detector: str = "neural", jobs: int | None = None) -> list[Experiment]:
+def development_sets(jobs: int | None = None) -> list[Experiment]:
     """The sets that choices are made on."""
     place = data_folder()
     if place is None:
         raise SketchseekError("The development sets are not there: set SKETCHSEEK_DATA.")
-    return [Experiment.of(load(place / name), detector, jobs=jobs) for name in SETS]
+    return [Experiment.of(load(place / name), jobs=jobs) for name in SETS]
 
 
 def frequencies(e: Experiment) -> Curves:

@@ -52,12 +52,7 @@ class Experiment:
         progress: Callable[[int, int], None] | None = None,
     ) -> Experiment:
         """Find the contours, or remember them from another run."""
-        found = contours_of_pictures(data.photos, detector, model=model, jobs=jobs, progress=progress)
-        blank = PictureContours(
-            Points(NOTHING, NOTHING, NOTHING, NOTHING, 400.0, 400.0), 400, 400, (0.0, 0.0, 400.0, 400.0)
-        )
-        failures = [str(c) for c in found if isinstance(c, SketchseekError)]
-        contours = tuple(blank if isinstance(c, SketchseekError) else c for c in found)
+        contours, failures = _photos(data, detector, model, jobs, progress)
         sketches: list[Sketch | None] = []
         for query in data.queries:
             try:
@@ -66,6 +61,10 @@ class Experiment:
                 sketches.append(None)
                 failures.append(str(error))
         return cls(data, contours, tuple(sketches), tuple(failures))
+
+    def seen_by(self, detector: str, jobs: int | None = None) -> Experiment:
+        """The same drawings with the photos' contours by another detector."""
+        return replace(self, contours=_photos(self.data, detector, None, jobs, None)[0])
 
     def sample(self, queries: int, seed: int = 0) -> Experiment:
         """The same photos with only some of the drawings, for quick looks."""
@@ -176,6 +175,22 @@ class Experiment:
         storage = options.pop("storage", "int8")
         scores = self.run(self.collection(settings, storage), method=method, **options)
         return summary(self.data, scores, method)
+
+
+def _photos(
+    data: DataSet,
+    detector: str,
+    model: Path | None,
+    jobs: int | None,
+    progress: Callable[[int, int], None] | None,
+) -> tuple[tuple[PictureContours, ...], list[str]]:
+    """Contours of the photos, nothing for an unreadable one; and what is wrong with those."""
+    found = contours_of_pictures(data.photos, detector, model=model, jobs=jobs, progress=progress)
+    blank = PictureContours(
+        Points(NOTHING, NOTHING, NOTHING, NOTHING, 400.0, 400.0), 400, 400, (0.0, 0.0, 400.0, 400.0)
+    )
+    failures = [str(c) for c in found if isinstance(c, SketchseekError)]
+    return tuple(blank if isinstance(c, SketchseekError) else c for c in found), failures
 
 
 def first_hits(e: Experiment) -> Hits:
