@@ -224,6 +224,3 @@ def _rows(path: Path) -> list[list[float]]:
 
 def _escaped(name: str) -> str:
     return "".join(f"[{c}]" if c in "*?[" else c for c in name)
-
-
-LAYOUTS: dict[str | None, Callable[[Path], DataSet]] = {None: _own, "flickr15k": _flickr15k, "ethz": _ethz}
