@@ -30,7 +30,7 @@ SHORTLIST = 50_000
 PHOTOS = 200  # whose contours the descriptors are made of
 QUERIES = 3
 _BLOCK = 8192
-_PATIENCE = 2.0  # seconds after which a measurement is not repeated
+_PATIENCE = 3.0  # seconds after which a measurement is not repeated
 
 
 @dataclass(frozen=True)
@@ -229,18 +229,18 @@ def format_table(document: dict[str, Any]) -> str:
 
 
 def _best_time(call: Callable[[Any], object], query: Query | None, threads: int) -> float:
-    """Seconds, the best of five or of as many as patience allows; more of what takes but milliseconds.
+    """Seconds, the best of thirty or of as many as patience allows.
 
     One thread is timed by its own processor time, which other programs' load hardly touches.
     """
     clock = time.thread_time if threads == 1 else time.perf_counter
     best, spent = float("inf"), 0.0
-    for repeat in range(30):
+    for _ in range(30):
         begin = clock()
         call(query)
         took = clock() - begin
         best, spent = min(best, took), spent + took
-        if spent > (_PATIENCE if repeat < 4 else 0.5):
+        if spent > _PATIENCE:
             break
     return best
 
