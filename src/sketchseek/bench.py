@@ -369,7 +369,6 @@ def _inverse(lengths: NDArray[np.float32]) -> NDArray[np.float32]:
 def _gathered(
     codes: NDArray[np.int8], code_norms: NDArray[np.float32], ids: NDArray[np.int64], settings: Settings
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-
     from .descriptor import FULL, decode
 
     return decode(codes[ids], settings), _inverse(code_norms[ids][:, :, FULL])

@@ -21,6 +21,7 @@ STRENGTH = 0.4
 MARGIN = 10.0
 """Pixels by which the drawing's box is widened: a kernel reaches beyond the line it lies on."""
 MIRRORED = 0.99
+"""What a mirrored hit's score counts, so that of two mirror images the one that was drawn comes first."""
 CANDIDATES = 500
 """How many of the best by the plain score are looked at, at least."""
 

@@ -128,15 +128,15 @@ class Settings:
     @cached_property
     def component_weights(self) -> Floats:
         """(S, D): the query side's weight of each component, kernel by kernel (`map_asym1`)."""
-        o = _both(self.orientation_weights)
-        rows = [np.einsum("i,j,k->ijk", x, x, o).ravel() for x in map(_both, self.weights)]
+        o = per_component(self.orientation_weights)
+        rows = [np.einsum("i,j,k->ijk", x, x, o).ravel() for x in map(per_component, self.weights)]
         return np.stack(rows).astype(np.float32)
 
     @cached_property
     def projection_weights(self) -> Floats:
         """(S, Dx * Do): the same for a projection, which leaves the other axis' constant component out."""
-        o = _both(self.orientation_weights)
-        return np.stack([np.outer(x, o).ravel() for x in map(_both, self.weights)]).astype(np.float32)
+        o = per_component(self.orientation_weights)
+        return np.stack([np.outer(x, o).ravel() for x in map(per_component, self.weights)]).astype(np.float32)
 
     @cached_property
     def component_scales(self) -> Floats:
@@ -150,8 +150,8 @@ class Settings:
     def norm_weights(self) -> NDArray[np.float64]:
         """(D, S, 3): what the squared components are multiplied with to give the squared norms."""
         out = np.zeros((*self.shape, len(self.scales), 3))
-        o = _both(self.orientation_weights)
-        for i, x in enumerate(map(_both, self.weights)):
+        o = per_component(self.orientation_weights)
+        for i, x in enumerate(map(per_component, self.weights)):
             out[..., i, FULL] = np.einsum("i,j,k->ijk", x, x, o)
             out[:, 0, :, i, X] = out[0, :, :, i, Y] = np.outer(x, o)
         return out.reshape(self.dimensions, len(self.scales), 3)
@@ -331,9 +331,10 @@ def _code_scales(
     return tuple(tuple(_floats(row) for row in rows) for rows in np.round(steps, 6))
 
 
-def _both(weights: Sequence[float]) -> NDArray[np.float64]:
+def per_component(weights: ArrayLike) -> NDArray[np.float64]:
     """A weight for each component from a weight for each frequency."""
-    return np.asarray(weights, np.float64)[_frequency_of(len(weights))]
+    of_frequencies = np.asarray(weights, np.float64)
+    return of_frequencies[_frequency_of(len(of_frequencies))]
 
 
 def _frequency_of(n_frequencies: int) -> NDArray[np.intp]:

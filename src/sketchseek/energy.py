@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .contours.points import FRAME
-from .descriptor import Floats, Settings, decode, feature_map
+from .descriptor import Floats, Settings, decode, feature_map, per_component
 
 CELLS = 8
 SAMPLES = 3
@@ -45,12 +45,13 @@ def roots(settings: Settings) -> Floats:
     Its coefficients' squares are the kernel's; a cosine's mean square is a half.
     """
     weights = np.asarray(settings.weights[len(settings.weights) // 2])
-    return _both(np.sqrt(weights * np.where(np.arange(len(weights)) > 0, 2.0, 1.0)))
+    squares = weights * np.where(np.arange(len(weights)) > 0, 2.0, 1.0)
+    return per_component(np.sqrt(squares)).astype(np.float32)
 
 
 def orientation_weights(settings: Settings) -> Floats:
     """(Do,): what the energy of each orientation component counts."""
-    return _both(np.asarray(settings.orientation_weights))
+    return per_component(settings.orientation_weights).astype(np.float32)
 
 
 def period(settings: Settings) -> float:
@@ -63,8 +64,3 @@ def samples(settings: Settings) -> Floats:
     n = CELLS * SAMPLES
     middles = (np.arange(n) + 0.5) / n - 0.5
     return (middles * period(settings) * np.pi / FRAME).astype(np.float32)
-
-
-def _both(weights: NDArray[np.float64]) -> Floats:
-    """A weight for each component, constant, cosine, sine, ..., from a weight for each frequency."""
-    return np.repeat(weights, 2)[1:].astype(np.float32)

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .clutter import CANDIDATES, reordered
-from .confidence import confidence
+from .confidence import BY_SHAPE
 from .descriptor import DEFAULT_PRESET, Query, Settings
 from .errors import SketchseekError
 from .hit import Hit, in_picture, place, tight_box
@@ -274,7 +274,7 @@ class Index:
             ranking = rank(view.collection, query, k=wide, threads=threads, **ways)
             plain = view.are_line_art(ranking.ids)
             ranking, local = reordered(view.collection, query, ranking, count, threads=threads, whole=plain)
-            sure: NDArray[np.floating[Any]] = confidence(local)
+            sure: NDArray[np.floating[Any]] = BY_SHAPE(local)
         else:
             ranking, sure = expanded.search(view.collection, query, sketch, count, threads, **ways)
         shown = ranking.take(slice(offset, offset + k))

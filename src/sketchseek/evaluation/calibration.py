@@ -7,25 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..confidence import Curve
+
 Floats = NDArray[np.float64]
 
 FIRST = 20
 """Hits of a drawing that count: a page of them."""
 FEW_KINDS = ("sysu",)
 """Development sets of which every fifth photo is right, whatever is drawn."""
-
-
-@dataclass(frozen=True)
-class Curve:
-    """A logistic curve: at the middle, every second hit is right."""
-
-    middle: float
-    width: float
-
-    def __call__(self, score: Floats) -> Floats:
-        """The chance that hits of these scores are right."""
-        chance: Floats = 1 / (1 + np.exp(np.clip((self.middle - score) / self.width, -50, 50)))
-        return chance
 
 
 @dataclass(frozen=True)

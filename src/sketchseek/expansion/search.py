@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from sketchseek.confidence import BY_EVERYTHING
 from sketchseek.descriptor import Query
 from sketchseek.errors import SketchseekError
 from sketchseek.expansion.describers import PictureDescriber
@@ -19,9 +21,6 @@ from sketchseek.ranking import Collection, Ranking, place, rank
 
 if TYPE_CHECKING:
     from sketchseek.contours.drawing import Sketch
-
-# Fitted on the development sets (docs/results.md): at the middle, every second hit is right.
-_MIDDLE, _WIDTH = 0.656, 0.391
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class Expanded:
 
     def search(
         self, collection: Collection, query: Query, sketch: Sketch, k: int, threads: int | None, **method: Any
-    ) -> tuple[Ranking, Vector]:
+    ) -> tuple[Ranking, NDArray[np.float64]]:
         """The k best, placed by their shape; and the confidence that orders them, (k,) in [0, 1]."""
         if len(self.picked) and not self.pictures.has(np.asarray(self.picked)).any():
             raise SketchseekError(
@@ -59,7 +58,7 @@ class Expanded:
             picked=self.picked,
             threads=threads or os.cpu_count() or 1,
         )
-        return place(collection, query, ids, threads), confidence(score)
+        return place(collection, query, ids, threads), BY_EVERYTHING(score)
 
 
 @dataclass(frozen=True)
@@ -80,8 +79,3 @@ class _Scored:
     def at(self, ids: Ids) -> Vector:
         """The scores of some pictures."""
         return self.collection.engine.scores(self.query, ids, self.threads)
-
-
-def confidence(score: Vector) -> Vector:
-    """Map the scores of `rerank` to [0, 1]: a logistic curve."""
-    return np.asarray(1 / (1 + np.exp((_MIDDLE - score) / _WIDTH)), np.float32)
