@@ -29,7 +29,7 @@ from typing import Any
 from PIL import Image, ImageDraw
 
 from sketchseek import Index, Sketch
-from sketchseek.store import Location, Store
+from sketchseek.storage.store import Location, Store
 
 # Small batches: more commits to be killed in.
 _INDEXER = """

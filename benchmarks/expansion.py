@@ -13,25 +13,20 @@ from pathlib import Path
 
 import numpy as np
 
-from sketchseek.clutter import local_scores
 from sketchseek.contours.picture import load_picture
-from sketchseek.descriptor import Query, Settings
+from sketchseek.depiction import BLEND, EXPAND, Pictures, ShapeScores, efficientnet, rerank
+from sketchseek.depiction.describers import DRAWING_SIDE, PICTURE_SIDE, PLUS_MINUS_ONE, Network, fingerprint
+from sketchseek.depiction.drawing import RENDERINGS, render
+from sketchseek.depiction.quantisation import ProductCodes
+from sketchseek.depiction.weights import read_tensors
 from sketchseek.evaluation.calibration import FIRST, Hits, halves
 from sketchseek.evaluation.experiment import Experiment
 from sketchseek.evaluation.extraction import PictureContours, cache_folder
 from sketchseek.evaluation.metrics import average_precision, bootstrap_interval, precision_at
-from sketchseek.expansion import BLEND, EXPAND, Pictures, ShapeScores, efficientnet, rerank
-from sketchseek.expansion.describers import (
-    DRAWING_SIDE,
-    PICTURE_SIDE,
-    PLUS_MINUS_ONE,
-    Network,
-    fingerprint,
-)
-from sketchseek.expansion.drawing import RENDERINGS, render
-from sketchseek.expansion.quantisation import ProductCodes
-from sketchseek.expansion.weights import read_tensors
-from sketchseek.ranking import place
+from sketchseek.search.clutter import local_scores
+from sketchseek.search.ranking import place
+from sketchseek.shape.query import Query
+from sketchseek.shape.settings import Settings
 
 HELD_OUT = Path(__file__).parents[1] / "training" / "drawings" / "heldout.npz"
 BOXED = 60

@@ -11,11 +11,13 @@ import os
 
 import numpy as np
 
-from sketchseek.bench import QUERIES, _best_time, _contours, _enlarged
-from sketchseek.descriptor import PRESETS, Query, Settings, describe
-from sketchseek.engine import _engine
-from sketchseek.engine.native import VARIABLE, NativeEngine
-from sketchseek.ranking import Collection
+from sketchseek.evaluation.bench import QUERIES, _best_time, _contours, _enlarged
+from sketchseek.search.ranking import Collection
+from sketchseek.shape.descriptor import describe
+from sketchseek.shape.engine import _engine
+from sketchseek.shape.engine.native import VARIABLE, NativeEngine
+from sketchseek.shape.query import Query
+from sketchseek.shape.settings import PRESETS, Settings
 
 SIZES = (7_500, 30_000, 120_000)
 SCALES = ((1.0,), (1.0, 0.8), (1.0, 0.8, 0.6), (1.0, 0.8, 0.6, 0.45))

@@ -25,10 +25,10 @@ import cv2
 from PIL import Image, ImageEnhance, ImageOps
 
 from sketchseek import Index
-from sketchseek.descriptor import DEFAULT_PRESET
 from sketchseek.index import make_recipe
 from sketchseek.indexing.run import cores
 from sketchseek.indexing.worker import Described, Reader, Task
+from sketchseek.shape.settings import DEFAULT_PRESET
 
 
 def data() -> Path:

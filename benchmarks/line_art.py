@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from sketchseek import Index, Sketch
 from sketchseek.contours import load_picture
-from sketchseek.descriptor import DEFAULT_PRESET
+from sketchseek.shape.settings import DEFAULT_PRESET
 
 SIZE = 0.6
 THICKER = 3

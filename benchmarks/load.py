@@ -31,8 +31,9 @@ import pyarrow as pa
 from sketchseek import Index
 from sketchseek.contours.drawing import Sketch
 from sketchseek.demo import drawings, pictures
-from sketchseek.descriptor import Settings, decode, norms
-from sketchseek.store import Change, Store
+from sketchseek.shape.descriptor import decode, norms
+from sketchseek.shape.settings import Settings
+from sketchseek.storage.store import Change, Store
 
 SEED = 7
 THUMBNAILS = 12

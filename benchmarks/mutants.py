@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-FILES = ("engine", "expansion/test_quantisation.py")
+FILES = ("shape/engine", "depiction/test_quantisation.py")
 TESTS = "compact or any_number or pruned or shortlist or largest or scan"
 
 # What it is, the file, the right line, the wrong one.

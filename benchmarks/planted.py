@@ -13,15 +13,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sketchseek.clutter import reordered
 from sketchseek.contours import strength_to_points
 from sketchseek.contours.detectors import get_detector
 from sketchseek.contours.picture import load_picture
 from sketchseek.contours.points import Points
-from sketchseek.descriptor import Query, Settings, decode, describe, encode, norms
 from sketchseek.evaluation.datasets import data_folder
 from sketchseek.evaluation.planted import Planted, box_of, overlap, plant
-from sketchseek.ranking import Collection, rank, refine
+from sketchseek.search.clutter import reordered
+from sketchseek.search.ranking import Collection, rank, refine
+from sketchseek.shape.descriptor import decode, describe, encode, norms
+from sketchseek.shape.query import Query
+from sketchseek.shape.settings import Settings
 
 STRENGTHS = (0.0, 0.2, 0.4, 0.6, 0.8)
 

@@ -16,11 +16,13 @@ import time
 
 import numpy as np
 
-from sketchseek.bench import _enlarged
-from sketchseek.descriptor import Query, Settings, decode, describe, encode, norms
-from sketchseek.engine.native import NativeEngine
+from sketchseek.evaluation.bench import _enlarged
 from sketchseek.evaluation.datasets import data_folder, load
 from sketchseek.evaluation.experiment import Experiment
+from sketchseek.shape.descriptor import decode, describe, encode, norms
+from sketchseek.shape.engine.native import NativeEngine
+from sketchseek.shape.query import Query
+from sketchseek.shape.settings import Settings
 
 SETS = ("sysu", "s2c", "sketchy")
 KS = (1, 100, 500)

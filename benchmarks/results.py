@@ -18,8 +18,6 @@ from typing import Any
 
 import expansion
 import planted
-from sketchseek.clutter import STRENGTH
-from sketchseek.descriptor import Settings
 from sketchseek.errors import SketchseekError
 from sketchseek.evaluation import ablations, figures
 from sketchseek.evaluation.calibration import Hits, bins, calibration_error, judged
@@ -27,6 +25,8 @@ from sketchseek.evaluation.experiment import Experiment, first_hits
 from sketchseek.evaluation.figures import frequencies, reliability, rerankings, shortlists
 from sketchseek.evaluation.metrics import bootstrap_interval
 from sketchseek.evaluation.scoring import QueryScore, summary
+from sketchseek.search.clutter import STRENGTH
+from sketchseek.shape.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[1]
 FIGURES = ROOT / "docs" / "figures"

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from sketchseek import Index, cli
-from sketchseek.indexing.progress import describe, shown
-from sketchseek.terminal import iterm, kitty, print_hits, sixel
+from sketchseek.output.progress import describe, shown
+from sketchseek.output.terminal import iterm, kitty, print_hits, sixel
 
 SKETCH = {"strokes": [[[0, 0], [100, 0], [100, 80], [0, 80], [0, 0]]]}
 

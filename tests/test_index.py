@@ -11,7 +11,7 @@ import pytest
 
 from sketchseek import Index, Sketch
 from sketchseek.errors import SketchseekError
-from sketchseek.hit import place
+from sketchseek.search.hit import place
 
 SQUARE = [[[0, 0], [100, 0], [100, 80], [0, 80], [0, 0]]]
 
@@ -401,8 +401,8 @@ def test_a_drawing_in_a_corner_of_its_page_is_boxed_there(tmp_path: Path) -> Non
 
 def test_answers_do_not_depend_on_the_order_of_the_rows(filled: Index) -> None:
     """As kills, other processes and compaction leave it: to the last bit."""
-    from sketchseek.descriptor import Query
-    from sketchseek.ranking import Collection, rank
+    from sketchseek.search.ranking import Collection, rank
+    from sketchseek.shape.query import Query
 
     snapshot, settings = filled._view.snapshot, filled._view.settings
     query = Query.of(Sketch.from_strokes(SQUARE).points, settings)

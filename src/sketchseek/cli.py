@@ -134,7 +134,7 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
 
     p = command("bench", run_bench, "measure the speed of every method and its peers")
     if _asked_for(arguments, "bench"):
-        from .bench import add_arguments as add_bench
+        from .evaluation.bench import add_arguments as add_bench
 
         add_bench(p)
 
@@ -146,10 +146,10 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
 
 def run_index(args: argparse.Namespace) -> int:
     """`index`."""
-    from .descriptor import DEFAULT_PRESET
     from .index import Index
-    from .indexing.progress import shown
-    from .store import Location
+    from .output.progress import shown
+    from .shape.settings import DEFAULT_PRESET
+    from .storage.store import Location
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite end commits what is finished
     location = Location(args.index)
@@ -228,7 +228,7 @@ def run_search(args: argparse.Namespace) -> int:
             document["timing_ms"] = clock.laps
         print(json.dumps(document))
     else:
-        from .terminal import print_hits
+        from .output.terminal import print_hits
 
         print_hits(hits, sys.stdout, pictures=args.pictures)
         if args.verbose:
@@ -294,7 +294,7 @@ def run_evaluate(args: argparse.Namespace) -> int:
 
 def run_bench(args: argparse.Namespace) -> int:
     """`bench`."""
-    from .bench import run
+    from .evaluation.bench import run
 
     return run(args) or 0
 
@@ -379,7 +379,7 @@ def _check_same(index: Any, args: argparse.Namespace) -> None:
 
 
 def _say_report(report: Any, pictures: int, quiet: bool) -> None:
-    from .html import printable
+    from .output.html import printable
 
     changed = report.added or report.refreshed or report.moved or report.forgotten
     if quiet and not changed and not report.interrupted:
@@ -407,7 +407,7 @@ def _say_report(report: Any, pictures: int, quiet: bool) -> None:
 
 
 def _write_html(path: str, sketch: Any, hits: Any, pictures: int) -> None:
-    from .html import page
+    from .output.html import page
 
     try:
         with open(path, "w", encoding="utf-8") as file:

@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from .clutter import CANDIDATES, reordered
-from .confidence import BY_SHAPE
-from .descriptor import DEFAULT_PRESET, Query, Settings
 from .errors import SketchseekError
-from .hit import Hit, in_picture, place, tight_box
-from .ranking import Collection, Ranking, rank, refine
-from .snapshot import Snapshot
-from .store import Expansion, Location, Recipe, Store, no_index
+from .search.clutter import CANDIDATES, reordered
+from .search.confidence import BY_SHAPE
+from .search.hit import Hit, in_picture, place, tight_box
+from .search.ranking import Collection, Ranking, rank, refine
+from .shape.query import Query
+from .shape.settings import DEFAULT_PRESET, Settings
+from .storage.snapshot import Snapshot
+from .storage.store import Expansion, Location, Recipe, Store, no_index
 
 if TYPE_CHECKING:
     import pathlib
@@ -25,10 +26,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .contours.drawing import Sketch
-    from .expansion import PictureDescriber, Pictures
-    from .expansion.search import Expanded
+    from .depiction import PictureDescriber, Pictures
     from .indexing import Report
     from .indexing.run import Progress
+    from .search.expanded import Expanded
 
 Path = str | os.PathLike[str]
 
@@ -61,7 +62,7 @@ class _View:
         """The pictures' descriptors, ready to be compared; made when first asked for."""
         stored, recipe = self.snapshot.expansion, self.snapshot.recipe.expansion
         if self._pictures is None:
-            from .expansion import Cache, Pictures, usual_mean
+            from .depiction import Cache, Pictures, usual_mean
 
             assert stored is not None
             assert recipe is not None
@@ -250,7 +251,7 @@ class Index:
         blend : weight of the drawing's own picture descriptor beside its shape; 0 is shape alone.
         picked : ids of pictures that are right: ask again with these instead of the first hits.
         mirror : also look for the mirrored drawing.
-        method, shortlist, rerank, neighborhood : see `sketchseek.ranking`.
+        method, shortlist, rerank, neighborhood : see `sketchseek.search.ranking`.
         threads : None for one a core.
         """
         if k < 1:
@@ -290,7 +291,7 @@ class Index:
         recipe = view.snapshot.recipe.expansion
         if recipe is None or view.snapshot.expansion is None:
             if expand or blend or picked:
-                from .expansion import need_extra
+                from .depiction import need_extra
 
                 need_extra()
                 raise SketchseekError(
@@ -298,7 +299,7 @@ class Index:
                     "`sketchseek index --expansion FOLDER`, or search without --expand and --blend."
                 )
             return None
-        from .expansion.search import Expanded
+        from .search.expanded import Expanded
 
         with self._lock:
             if self._describer is None and blend != 0:
@@ -401,7 +402,7 @@ def _settings(recipe: Recipe) -> Settings:
 def make_recipe(preset: str, detector: str, expansion: bool | str = False) -> Recipe:
     """The recipe of a new index."""
     from .contours.detectors import get_detector
-    from .descriptor import PRESETS
+    from .shape.settings import PRESETS
 
     if preset not in PRESETS:
         raise SketchseekError(f"There is no preset {preset!r}; choose one of {', '.join(PRESETS)}.")
@@ -420,7 +421,7 @@ def make_recipe(preset: str, detector: str, expansion: bool | str = False) -> Re
 
 
 def _expansion(name: str) -> Expansion:
-    from .expansion import get_describer
+    from .depiction import get_describer
 
     describer = get_describer(name)
     return Expansion(describer.name, describer.version, describer.dimension)
@@ -428,7 +429,7 @@ def _expansion(name: str) -> Expansion:
 
 def _describer(recipe: Expansion, *, required: bool) -> PictureDescriber | None:
     """The network that gave an index its descriptors; None when it is not installed and not required."""
-    from .expansion import get_describer
+    from .depiction import get_describer
 
     try:
         describer = get_describer(recipe.name)

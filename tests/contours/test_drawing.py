@@ -18,8 +18,9 @@ from sketchseek.contours import Sketch, load_picture
 from sketchseek.contours.outline import INSIDE, weighed
 from sketchseek.contours.points import fold
 from sketchseek.contours.skeleton import thin, trace
-from sketchseek.descriptor import Settings, describe
 from sketchseek.errors import SketchseekError
+from sketchseek.shape.descriptor import describe
+from sketchseek.shape.settings import Settings
 
 PRECISE = Settings.preset("precise")
 DATA = Path(os.environ.get("SKETCHSEEK_DATA", Path(__file__).parents[2].parent / "shared" / "data"))

@@ -12,7 +12,8 @@ from PIL import Image
 from sketchseek.contours import Contours, Sketch, load_picture, picture_contours
 from sketchseek.contours.detectors import get_detector
 from sketchseek.contours.line_art import drawn_strokes, is_line_art
-from sketchseek.descriptor import Settings, describe
+from sketchseek.shape.descriptor import describe
+from sketchseek.shape.settings import Settings
 
 CANNY = get_detector("canny")
 

@@ -10,7 +10,8 @@ from PIL import Image, ImageDraw
 
 from sketchseek.contours import load_picture, picture_contours, thumbnail
 from sketchseek.contours.detectors import get_detector
-from sketchseek.descriptor import Settings, describe
+from sketchseek.shape.descriptor import describe
+from sketchseek.shape.settings import Settings
 
 CANNY = get_detector("canny")
 SETTINGS = Settings.preset("precise")

@@ -9,7 +9,6 @@ import pytest
 
 from sketchseek.contours.drawing import Sketch
 from sketchseek.contours.points import Points
-from sketchseek.descriptor import Settings
 from sketchseek.evaluation import ablations
 from sketchseek.evaluation.calibration import (
     Curve,
@@ -25,6 +24,7 @@ from sketchseek.evaluation.datasets import AnnotatedQuery, DataSet
 from sketchseek.evaluation.experiment import Experiment, first_hits
 from sketchseek.evaluation.extraction import PictureContours
 from sketchseek.evaluation.planted import outline_points, random_curves, random_shape
+from sketchseek.shape.settings import Settings
 
 COMPACT = Settings.preset("compact")
 

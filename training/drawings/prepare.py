@@ -14,10 +14,10 @@ import numpy as np
 
 from sketchseek.contours.drawing import Sketch
 from sketchseek.contours.picture import load_picture
+from sketchseek.depiction import efficientnet
+from sketchseek.depiction.describers import PICTURE_SIDE, PLUS_MINUS_ONE, Network
+from sketchseek.depiction.weights import read_tensors
 from sketchseek.evaluation.datasets import data_folder
-from sketchseek.expansion import efficientnet
-from sketchseek.expansion.describers import PICTURE_SIDE, PLUS_MINUS_ONE, Network
-from sketchseek.expansion.weights import read_tensors
 
 SIDE, LONGER = 320, 280
 CANNY = ((1.2, 120), (2.2, 60))  # blur and upper threshold: a busy and a calm edge map

@@ -19,10 +19,11 @@ from typing import Any, TypeVar
 import torch
 from network import EdgeNetwork
 from photos import load_bsds, load_unlabelled, recolour, warp
-from strokes import lay_over, plain_ground, scenes
 from teacher import Teacher, beliefs
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
+
+from strokes import lay_over, plain_ground, scenes
 
 START = time.perf_counter()
 Batch = dict[str, Tensor]

@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..contours.drawing import Sketch
-from ..descriptor import SPATIAL_CONSTANT, Query, Settings, X, Y, with_constant
 from ..errors import SketchseekError
 from ..kernels import RBF
 from ..maps import HarmonicMap
-from ..ranking import PRE_SHORTLIST, Collection, SeparateKernels, largest, rank
+from ..search.ranking import PRE_SHORTLIST, Collection, SeparateKernels, largest, rank
+from ..shape.query import Query
+from ..shape.settings import SPATIAL_CONSTANT, Settings, X, Y, with_constant
 from .datasets import data_folder, load
 from .experiment import Experiment
 from .scoring import Found, QueryScore, score

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..confidence import Curve
+from ..search.confidence import Curve
 
 Floats = NDArray[np.float64]
 

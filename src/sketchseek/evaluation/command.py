@@ -44,8 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Evaluate and print."""
-    from ..descriptor import Settings
-    from ..indexing.progress import shown
+    from ..output.progress import shown
+    from ..shape.settings import Settings
     from . import datasets
     from .experiment import Experiment
 

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from ..contours.drawing import Sketch
 from ..contours.picture import load_picture
-from ..descriptor import Query
+from ..depiction import PictureDescriber, Pictures, get_describer, usual_mean
 from ..errors import SketchseekError
-from ..expansion import PictureDescriber, Pictures, get_describer, usual_mean
-from ..expansion.search import Expanded
-from ..ranking import Collection, Ranking
+from ..search.expanded import Expanded
+from ..search.ranking import Collection, Ranking
+from ..shape.query import Query
 from .datasets import DataSet
 from .extraction import cache_folder
 

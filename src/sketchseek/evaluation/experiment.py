@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..clutter import STRENGTH, reordered
 from ..contours.drawing import Sketch
 from ..contours.points import Points
-from ..descriptor import Query, Settings, decode, describe, encode, norms
 from ..errors import SketchseekError
-from ..hit import in_picture, tight_box
-from ..hit import place as placed_points
-from ..ranking import Collection, Ranking, rank, refine
+from ..search.clutter import STRENGTH, reordered
+from ..search.hit import in_picture, tight_box
+from ..search.hit import place as placed_points
+from ..search.ranking import Collection, Ranking, rank, refine
+from ..shape.descriptor import decode, describe, encode, norms
+from ..shape.query import Query
+from ..shape.settings import Settings
 from .calibration import FIRST, Hits, halves
 from .datasets import DataSet
 from .extraction import PictureContours, contours_of_pictures

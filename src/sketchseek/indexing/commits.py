@@ -13,9 +13,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..durable import uninterrupted
 from ..errors import SketchseekError
-from ..store import Change, Store, schema_of
+from ..storage.durable import uninterrupted
+from ..storage.store import Change, Store, schema_of
 from .changes import Known
 from .report import Report
 from .walk import Stat

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from ..errors import SketchseekError
-from ..store import Change, Store
+from ..storage.store import Change, Store
 from .changes import Changes, compare, moves
 from .commits import Commits, Move, read_known
 from .report import Report

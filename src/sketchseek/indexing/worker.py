@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from ..errors import SketchseekError
-from ..store import Recipe
+from ..storage.store import Recipe
 from .changes import digest_of
 
 RACY_NANOSECONDS = 2_000_000_000
@@ -91,14 +91,14 @@ class Reader:
 
     def __init__(self, recipe: Recipe) -> None:
         from ..contours.detectors import get_detector
-        from ..descriptor import Settings
+        from ..shape.settings import Settings
 
         self.settings = Settings.from_json(recipe.settings)
         self.detector = get_detector(recipe.detector)
         _check("edge detector", recipe.detector, recipe.detector_version, self.detector)
         self.describer: Any = None
         if recipe.expansion is not None:
-            from ..expansion import get_describer
+            from ..depiction import get_describer
 
             self.describer = get_describer(recipe.expansion.name)
             _check("picture network", recipe.expansion.name, recipe.expansion.version, self.describer)
@@ -147,7 +147,7 @@ class Reader:
 
         from ..contours import picture_contours
         from ..contours.picture import thumbnail
-        from ..descriptor import decode, describe, encode, norms
+        from ..shape.descriptor import decode, describe, encode, norms
 
         contours = picture_contours(content.data, self.detector)
         points, frame = contours.subject()

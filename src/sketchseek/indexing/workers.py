@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
 from ..errors import SketchseekError
-from ..store import Recipe
+from ..storage.store import Recipe
 from .changes import digest_of_file
 from .worker import Failed, Gone, Result, Task
 

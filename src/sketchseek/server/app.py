@@ -47,7 +47,7 @@ from .searches import BusyError, DisconnectedError, Searches, SupersededError
 from .security import Gate, problem
 
 if TYPE_CHECKING:
-    from ..hit import Hit
+    from ..search.hit import Hit
 
 LOG = logging.getLogger("sketchseek.server")
 CORES = os.cpu_count() or 1

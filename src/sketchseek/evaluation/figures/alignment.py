@@ -6,10 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ...alignment import binary_2d, evaluate_1d, evaluate_2d, polynomial_1d, polynomial_2d
 from ...contours import strength_to_points
 from ...contours.detectors.canny import Canny
-from ...descriptor import FULL, Query, Settings, X, Y, describe, norms, projection
+from ...shape.alignment import binary_2d, evaluate_1d, evaluate_2d, polynomial_1d, polynomial_2d
+from ...shape.descriptor import describe, norms, projection
+from ...shape.query import Query
+from ...shape.settings import FULL, Settings, X, Y
 from ..planted import plant, random_background
 from . import new_figure, save
 

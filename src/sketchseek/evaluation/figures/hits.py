@@ -6,12 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
-from ...clutter import reordered
 from ...contours import strength_to_points
 from ...contours.detectors.canny import Canny
-from ...descriptor import Query, Settings, decode, describe, encode, norms
-from ...hit import place
-from ...ranking import Collection, rank, refine
+from ...search.clutter import reordered
+from ...search.hit import place
+from ...search.ranking import Collection, rank, refine
+from ...shape.descriptor import decode, describe, encode, norms
+from ...shape.query import Query
+from ...shape.settings import Settings
 from ..planted import plant, random_background
 from . import new_figure, save
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...descriptor import Settings
+from ...shape.settings import Settings
 from ..ablations import SAMPLE, Curves, development_sets, rerankings
 from . import curves
 

@@ -1,0 +1,212 @@
+"""From the shape that was drawn to the things it stands for: blending and average query expansion.
+
+The first ranking is by shape, with the network's opinion of the drawing blended in. The descriptors of its
+first hits are averaged, and all pictures compared with the average ("Query expansion", section 5.3 of the
+paper); a second round averages the first hits of that.
+
+Scores of different kinds are compared as z-scores: how many deviations above the collection's mean.
+
+References
+----------
+Chum, Philbin, Sivic, Isard and Zisserman, "Total recall: automatic query expansion with a generative feature
+model for object retrieval", ICCV 2007.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .pictures import Pictures
+from .quantisation import Ids, Vector
+
+EXPAND = 10
+BLEND = 0.75
+_CARRIED = 0.3  # weight of the first ranking's z-score beside the first round's, when choosing for the second
+_KEPT = 0.2  # the same in the final score
+_FIRST = 20  # so many come first by the final score; among them, the drawing itself counts once more
+_AGAIN = 0.3
+_BEYOND = 3  # this many times further down than the last hit averaged, hits are nothing special
+_POOL = 500  # of a large collection, how many candidates each kind of score may name
+
+
+class Shape(Protocol):
+    """The drawing's shape scores, for the whole collection."""
+
+    def best(self, k: int) -> Ids:
+        """The k best pictures, by number, best first."""
+
+    def at(self, ids: Ids) -> Vector:
+        """The scores of some pictures."""
+
+
+@dataclass(frozen=True)
+class ShapeScores:
+    """Shape scores that are all there: (n,)."""
+
+    scores: NDArray[np.float32]
+
+    def best(self, k: int) -> Ids:
+        """The k best pictures, by number, best first."""
+        return np.argsort(-self.scores, kind="stable")[:k]
+
+    def at(self, ids: Ids) -> Vector:
+        """The scores of some pictures."""
+        return self.scores[ids]
+
+
+def default_expand(pictures: int) -> int:
+    """How many first hits to average; fewer where a collection is too small to have that many right ones."""
+    return min(EXPAND, max(pictures // 10, 1))
+
+
+def rerank(
+    shape: Shape,
+    pictures: Pictures,
+    k: int,
+    *,
+    drawing: Vector | None = None,
+    expand: int = EXPAND,
+    blend: float = BLEND,
+    picked: Sequence[int] = (),
+    threads: int = 1,
+) -> tuple[Ids, Vector]:
+    """The k best pictures by shape, the network's opinion of the drawing, and what the first hits depict.
+
+    Parameters
+    ----------
+    shape : Shape
+    pictures : Pictures
+    k : int
+    drawing : ndarray of shape (d,), optional
+        The drawing's own descriptor, centred on that of drawings, of length 1.
+    expand : int
+        How many first hits to average, each by how far it stands out; 0 leaves the first ranking as it is.
+    blend : float
+        Weight of the drawing's descriptor beside its shape; 0 is shape alone.
+    picked : sequence of int
+        Pictures that the user chose: they are averaged, instead of the first hits.
+    threads : int
+
+    Returns
+    -------
+    ids, scores : ndarrays of shape (k,)
+        Pictures by number, best first, and what ordered them: about the cosine with what was asked last.
+    """
+    first = _First(shape, pictures, drawing if blend else None, blend)
+    known = _Known(pictures, first, max(_POOL, 2 * k), threads)
+    known.add(shape.best)
+    if first.drawing is not None:
+        known.add_like(first.drawing)
+    score = known.before
+    rounds: list[tuple[float, _Chosen | None]]
+    if len(picked):
+        rounds = [(_KEPT, _Chosen(np.asarray(picked, np.int64), np.ones(len(picked), np.float32)))]
+    else:
+        rounds = [(_CARRIED, None), (_KEPT, None)] if expand else []
+    asked = first.drawing
+    for kept, given in rounds:
+        query = _average(pictures, given or _best(known.ids, score, expand))
+        if query is None:
+            break
+        asked = query
+        known.add_like(query)
+        score = known.alike(query) + kept * known.before
+    ids, before = known.ids, known.before
+    order = np.argsort(-score, kind="stable")[: max(k, _FIRST)]
+    final = score = score[order]
+    if asked is not None:  # back to cosines, which mean the same for every query and collection
+        usual = pictures.usual_vectors @ asked
+        score = score * usual.std() + usual.mean()
+    if rounds:
+        first_page = order[:_FIRST]
+        again = np.argsort(-(final[:_FIRST] + _AGAIN * before[first_page]), kind="stable")
+        order[:_FIRST] = first_page[again]
+    return ids[order[:k]], score[:k]
+
+
+class _First:
+    """The first ranking's score: shape and the network's opinion of the drawing, as one z-score."""
+
+    def __init__(self, shape: Shape, pictures: Pictures, drawing: Vector | None, blend: float) -> None:
+        self.drawing, self._shape, self._blend = drawing, shape, blend
+        self._usual_shape = shape.at(pictures.usual)
+        self._usual_network = pictures.usual_vectors @ drawing if drawing is not None else None
+        self._usual = self._sum(self._usual_shape, self._usual_network)
+
+    def _sum(self, shape: Vector, network: Vector | None) -> Vector:
+        total = _z(shape, self._usual_shape)
+        if network is not None and self._usual_network is not None:
+            total = total + self._blend * _z(network, self._usual_network)
+        return total
+
+    def __call__(self, ids: Ids, network: Vector | None) -> Vector:
+        return _z(self._sum(self._shape.at(ids), network), self._usual)
+
+
+class _Known:
+    """Pictures that are being ranked: all of a small collection, of a large one those that were ever near."""
+
+    def __init__(self, pictures: Pictures, first: _First, pool: int, threads: int) -> None:
+        self._pictures, self._first = pictures, first
+        self._pool, self._threads = pool, threads
+        self.ids: Ids = np.zeros(0, np.int64)
+        self.before: Vector = np.zeros(0, np.float32)
+        self._vectors = np.zeros((0, pictures.usual_vectors.shape[1]), np.float32)
+
+    def add(self, best: Callable[[int], Ids]) -> None:
+        """Know those that `best` names, too."""
+        if self._pictures.small:
+            new = np.arange(len(self._pictures)) if not len(self.ids) else self.ids[:0]
+        else:
+            new = np.setdiff1d(best(self._pool), self.ids)
+            self._vectors = np.concatenate([self._vectors, self._pictures.vectors(new)])
+        if len(new):
+            self.ids = np.concatenate([self.ids, new])
+            drawing = self._first.drawing
+            network = None if drawing is None else self._products(drawing)[-len(new) :]
+            self.before = np.concatenate([self.before, self._first(new, network)])
+
+    def add_like(self, query: Vector) -> None:
+        """Know those that are most like the query, too."""
+        self.add(lambda k: self._pictures.best(query, k, self._threads))
+
+    def alike(self, query: Vector) -> Vector:
+        """How much each is like the query, as a z-score."""
+        return _z(self._products(query), self._pictures.usual_vectors @ query)
+
+    def _products(self, query: Vector) -> Vector:
+        return self._pictures.products(query) if self._pictures.small else self._vectors @ query
+
+
+def _z(values: Vector, usual: Vector) -> Vector:
+    return np.asarray((values - usual.mean()) / max(float(usual.std()), 1e-9), np.float32)
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """Pictures to average, and their weights."""
+
+    ids: Ids
+    weights: Vector
+
+
+def _best(ids: Ids, score: Vector, n: int) -> _Chosen:
+    """The n best, weighted by how far their scores stand above those of the usual hits further down.
+
+    So the number of pictures that count adapts: few when few stand out, all when all are alike.
+    """
+    order = np.argsort(-score, kind="stable")[: _BEYOND * n]
+    above = score[order] - score[order[-1]]
+    return _Chosen(ids[order[:n]], above[:n] if above[0] > 0 else np.ones_like(above[:n]))
+
+
+def _average(pictures: Pictures, chosen: _Chosen) -> Vector | None:
+    """The weighted mean of descriptors, of length 1; None when no picture has one."""
+    mean = chosen.weights @ pictures.vectors(chosen.ids)
+    length = float(np.linalg.norm(mean))
+    return np.asarray(mean / length, np.float32) if length > 0 else None

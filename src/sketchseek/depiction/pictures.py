@@ -1,0 +1,119 @@
+"""The picture descriptors of a collection, ready to be compared with a query's."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .quantisation import LARGE, Ids, ProductCodes, ScalarCodes, Vector
+
+_BATCH = 65_536
+_TRAINING = 16_384  # vectors that codebooks are learned on: a thousand a centroid
+_USUAL = 1024  # pictures that say what a usual score is
+_PRIOR_WEIGHT = 64  # a collection's own mean counts for half when it has as many pictures
+
+
+@dataclass(frozen=True)
+class Cache:
+    """A folder for codes, and the version of the collection that they belong to."""
+
+    folder: Path
+    version: str
+
+
+class Pictures:
+    """Descriptors centred on the collection's mean and brought to length 1.
+
+    Parameters
+    ----------
+    stored : ndarray of shape (n, d)
+        As the index keeps them (float16); a row of NaN where a picture has none. Kept, not copied.
+    prior : ndarray of shape (d,)
+        The mean of pictures in general, for collections too small to have a mean of their own.
+    cache : Cache, optional
+        Where the codes of a large collection are kept. They are derived from `stored`, and made again when
+        they are not there.
+    """
+
+    def __init__(
+        self, stored: NDArray[np.floating[Any]], prior: Vector | None = None, cache: Cache | None = None
+    ) -> None:
+        self._stored = stored
+        n, d = stored.shape
+        some = np.sort(np.random.default_rng(0).permutation(n)[:_BATCH])
+        rows = np.asarray(stored[some], np.float32)
+        there = ~np.isnan(rows[:, 0])
+        count = there.sum() * n / max(len(some), 1)
+        own = rows[there].mean(axis=0) if there.any() else np.zeros(d, np.float32)
+        weight = count / (count + _PRIOR_WEIGHT) if prior is not None else 1.0
+        self.mean: Vector = np.asarray(
+            weight * own + (1 - weight) * (own if prior is None else prior), np.float32
+        )
+        spread: Ids = some[there] if there.any() else some
+        self.usual: Ids = spread[:: -(-len(spread) // _USUAL)]
+        """Some pictures from all over the collection, by number: they say what a usual score is."""
+        self.usual_vectors = self.vectors(self.usual)
+        self._scalar = ScalarCodes(self.vectors(np.arange(n))) if n < LARGE else None
+        self._product = _codes(self, spread, cache) if n >= LARGE else None
+
+    def __len__(self) -> int:
+        return len(self._stored)
+
+    def has(self, ids: Ids) -> NDArray[np.bool_]:
+        """Which of the pictures have a descriptor."""
+        return np.asarray(~np.isnan(self._stored[ids, 0]))
+
+    def vectors(self, ids: Ids) -> NDArray[np.float32]:
+        """The descriptors of some: (m,) -> (m, d), of length 1; zeros where a picture has none."""
+        centred = np.asarray(self._stored[ids], np.float32)
+        centred -= self.mean
+        centred[np.isnan(centred[:, 0])] = 0
+        length = np.sqrt(np.einsum("nd,nd->n", centred, centred))
+        centred /= np.maximum(length, 1e-9)[:, None]
+        return centred
+
+    @property
+    def small(self) -> bool:
+        """Whether all pictures are compared, by one byte per component; of many, only candidates are."""
+        return self._product is None
+
+    def products(self, query: Vector) -> Vector:
+        """Cosines of all pictures of a small collection with the query; 0 for one without a descriptor."""
+        if self._scalar is None:
+            raise ValueError("too many pictures to compare all with a query")
+        return self._scalar.products(query)
+
+    def best(self, query: Vector, k: int, threads: int = 1) -> Ids:
+        """Candidates for the k pictures of a large collection that are most like the query."""
+        if self._product is None:
+            raise ValueError("a small collection is compared in full")
+        return self._product.best(query, k, threads)
+
+
+def _codes(pictures: Pictures, spread: Ids, cache: Cache | None) -> ProductCodes:
+    """Those that were kept for this version; else made now, with codebooks that were kept while they fit."""
+    n = len(pictures)
+    codes = None
+    if cache is not None:
+        for path in cache.folder.glob("expansion-*-*.codes"):
+            version, trained_on = path.stem.split("-")[1:]
+            found = ProductCodes.load(path, int(trained_on)) if trained_on.isdigit() else None
+            if found is not None and version == cache.version and len(found) == n:
+                return found
+            codes = found or codes
+    if codes is None or codes.outgrown(n):
+        codes = ProductCodes.train(pictures.vectors(spread[:: -(-len(spread) // _TRAINING)]), n)
+    codes.encode(pictures.vectors(np.arange(i, min(i + _BATCH, n))) for i in range(0, n, _BATCH))
+    if cache is not None:
+        with suppress(OSError):  # a folder that can't be written keeps none
+            kept = cache.folder / f"expansion-{cache.version}-{codes.trained_on}.codes"
+            codes.save(kept)
+            for path in cache.folder.glob("expansion-*-*.codes"):
+                if path != kept:
+                    path.unlink(missing_ok=True)
+    return codes

@@ -1,0 +1,1 @@
+"""What people see: pages, pictures in a terminal, progress."""

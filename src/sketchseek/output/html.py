@@ -1,0 +1,101 @@
+"""Hits as HTML: thumbnails inside the page, the outline drawn over each in green. Needs no other file."""
+
+from __future__ import annotations
+
+import base64
+import io
+import os
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from ..contours.drawing import Sketch
+    from ..search.hit import Hit
+
+GREEN = "#00c853"
+
+_STYLE = """
+:root { color-scheme: light dark; font: 15px/1.4 system-ui, sans-serif; }
+body { margin: 1.5rem; }
+h1 { font-size: 1.2rem; font-weight: 600; }
+.sketch svg { height: 9rem; background: white; border: 1px solid #8886; border-radius: 6px; }
+.hits { display: grid; grid-template-columns: repeat(auto-fill, minmax(15rem, 1fr)); gap: 1rem; }
+figure { margin: 0; max-width: 26rem; }
+figure svg { display: block; width: 100%; height: auto; border-radius: 6px; background: #8882; }
+figcaption { font-size: .85rem; overflow-wrap: anywhere; padding-top: .3rem; }
+figcaption b { font-variant-numeric: tabular-nums; }
+"""
+
+
+def page(sketch: Sketch, hits: Sequence[Hit], pictures: int) -> str:
+    """A self-contained page of results."""
+    title = escape(
+        printable(f"{os.path.basename(sketch.name) or 'drawing'}: {len(hits)} of {pictures:,} pictures")
+    )
+    figures = "\n".join(figure(hit) for hit in hits)
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n"
+        f'<p class="sketch">{_drawing(sketch)}</p>\n<main class="hits">\n{figures}\n</main>\n'
+        "</body>\n</html>\n"
+    )
+
+
+def figure(hit: Hit) -> str:
+    """One hit: its thumbnail, the outline over it, and a line of text."""
+    data = base64.b64encode(hit.thumbnail()).decode()
+    width, height = hit.width, hit.height
+    stroke = max(width, height) / 130
+    name = escape(printable(hit.picture))
+    return (
+        f'<figure><svg viewBox="0 0 {width} {height}" role="img" aria-label="{name}">'
+        f'<image href="data:image/webp;base64,{data}" width="{width}" height="{height}" '
+        f'preserveAspectRatio="none"/><path fill="none" stroke="{GREEN}" stroke-width="{stroke:.2f}" '
+        f'stroke-linecap="round" stroke-linejoin="round" d="{_path(hit.outline())}"/>'
+        f"</svg><figcaption><b>{hit.rank}</b> · score {hit.score:.3f} · {hit.confidence:.0%} sure"
+        f"{' · mirrored' if hit.mirrored else ''}<br>{name}</figcaption></figure>"
+    )
+
+
+def painted_png(hit: Hit) -> bytes:
+    """The thumbnail with the outline painted on it, as PNG."""
+    from PIL import Image, ImageDraw
+
+    image = Image.open(io.BytesIO(hit.thumbnail())).convert("RGB")
+    scale = np.array(image.size) / (hit.width, hit.height)
+    draw = ImageDraw.Draw(image)
+    for stroke in hit.outline():
+        points = [tuple(point) for point in (stroke * scale).tolist()]
+        draw.line(points * 2 if len(points) == 1 else points, fill=GREEN, width=2, joint="curve")
+    out = io.BytesIO()
+    image.save(out, "PNG")
+    return out.getvalue()
+
+
+def printable(text: str) -> str:
+    """A file name that is safe to show: control characters and bytes that are no text become visible."""
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text
+    )
+
+
+def _drawing(sketch: Sketch) -> str:
+    w, h = sketch.points.width * 1.1 + 20, sketch.points.height * 1.1 + 20
+    return (
+        f'<svg viewBox="{-w / 2:.1f} {-h / 2:.1f} {w:.1f} {h:.1f}" role="img" aria-label="the drawing">'
+        f'<path fill="none" stroke="black" stroke-width="5" stroke-linecap="round" stroke-linejoin="round" '
+        f'd="{_path(sketch.strokes)}"/></svg>'
+    )
+
+
+def _path(strokes: Iterable[NDArray[np.float32]]) -> str:
+    parts = []
+    for stroke in strokes:
+        points = " ".join(f"{x:.1f},{y:.1f}" for x, y in stroke.tolist())
+        parts.append(f"M{points}" + ("z" if len(stroke) == 1 else ""))
+    return "".join(parts)

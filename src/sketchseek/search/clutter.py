@@ -1,0 +1,91 @@
+"""Local normalisation: what a picture shows beside the place where the drawing was found shouldn't count.
+
+The cosine divides by the norm of the whole picture, so that a busy background lowers the score of a shape
+that is perfectly there. The stored vector also says where in the picture its squared norm comes from
+(`energy.py`, docs/clutter.md), and so, for any box, the share of the norm that lies inside.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..shape.energy import CELLS, period
+from ..shape.query import Query
+from ..shape.settings import Floats, Settings
+from .ranking import Collection, Ranking
+
+STRENGTH = 0.4
+"""b: 0 divides by the whole picture's norm, 1 by that of the drawing's box alone. Chosen on the dev sets."""
+MARGIN = 10.0
+"""Pixels by which the drawing's box is widened: a kernel reaches beyond the line it lies on."""
+MIRRORED = 0.99
+"""What a mirrored hit's score counts, so that of two mirror images the one that was drawn comes first."""
+CANDIDATES = 500
+"""How many of the best by the plain score are looked at, at least."""
+
+
+def share_inside(cells: Floats, query: Query, ranking: Ranking) -> NDArray[np.float64]:
+    """Share (k,) of each picture's energy inside the drawing's box where the ranking places it.
+
+    cells : (k, CELLS, CELLS), those of the ranking's pictures.
+    """
+    half_x = query.points.width * ranking.scale / 2 + MARGIN
+    half_y = query.points.height * ranking.scale / 2 + MARGIN
+    inside_x = _covered(ranking.dx - half_x, ranking.dx + half_x, query.settings)
+    inside_y = _covered(ranking.dy - half_y, ranking.dy + half_y, query.settings)
+    share: NDArray[np.float64] = np.einsum("ki,kij,kj->k", inside_x, cells, inside_y)
+    return np.clip(share, 0, 1)
+
+
+def local_scores(
+    collection: Collection,
+    query: Query,
+    ranking: Ranking,
+    strength: float = STRENGTH,
+    threads: int | None = None,
+    *,
+    whole: NDArray[np.bool_] | None = None,
+) -> NDArray[np.float64]:
+    """The ranking's scores (k,), divided by sqrt(1 - b + b share): at most 1 / sqrt(1 - b) times as large.
+
+    whole : (k,) which pictures have no clutter, as line art has none: their scores stay.
+    """
+    if not 0 <= strength < 1:
+        raise ValueError(f"strength must be in [0, 1), got {strength}")
+    share = share_inside(collection.energy(ranking.ids, threads), query, ranking)
+    if whole is not None:
+        share = np.where(whole, 1.0, share)
+    return ranking.score / np.sqrt(1 - strength + strength * share)
+
+
+def reordered(
+    collection: Collection,
+    query: Query,
+    ranking: Ranking,
+    k: int | None = None,
+    *,
+    strength: float = STRENGTH,
+    threads: int | None = None,
+    whole: NDArray[np.bool_] | None = None,
+) -> tuple[Ranking, NDArray[np.float64]]:
+    """The same hits by their local scores, the best k of them, and those scores; `score` stays the cosine.
+
+    A mirrored hit counts a little less, so that of twins that are each other's mirror images the one that
+    was drawn comes first. For the k best of a collection, give a ranking that is longer: whatever scores less
+    than sqrt(1 - b) times the k-th cannot come in.
+    """
+    local = local_scores(collection, query, ranking, strength, threads, whole=whole)
+    local = np.where(ranking.mirrored, MIRRORED * local, local)
+    order = np.argsort(-local, kind="stable")[:k]
+    return ranking.take(order), local[order]
+
+
+def _covered(low: NDArray[Any], high: NDArray[Any], settings: Settings) -> NDArray[np.float64]:
+    """Share (k, CELLS) of each cell that the intervals (k,) cover, in pixels from the centre."""
+    edges = (np.arange(CELLS + 1) / CELLS - 0.5) * period(settings)
+    overlap = np.minimum(high[:, None], edges[1:]) - np.maximum(low[:, None], edges[:-1])
+    covered: NDArray[np.float64] = np.maximum(overlap, 0) / (edges[1] - edges[0])
+    return covered

@@ -1,0 +1,267 @@
+"""The paper's ways of ranking a collection for one query, by their names.
+
+exhaustive : the exact two-dimensional alignment of every picture, the default.
+projections : rank by the sum of the two projections' scores, then re-rank a shortlist of S.
+dpf : discriminative projection first: one projection of all, the other only for the best 3 S, then as above.
+
+The shortlist is re-ranked `exact` (the whole grid), by the `binary` polynomial or by `local` refinement of
+the projections' translations, the last two in an N x N neighbourhood.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..contours.points import Points
+from ..shape.alignment import Placement, Start
+from ..shape.descriptor import decode, describe, encode, norms
+from ..shape.engine import Engine, Ids
+from ..shape.engine.native import NativeEngine, select
+from ..shape.query import Query
+from ..shape.settings import Settings, X, Y
+
+METHODS = ("exhaustive", "projections", "dpf")
+RERANKINGS = ("exact", "binary", "local")
+PRE_SHORTLIST = 3
+"""How many times the shortlist `dpf` keeps after its first projection."""
+_BLOCK = 8192
+_OFTEN = 4  # a search that asks for one picture in so many makes it worth to remember all
+FINER = 4
+"""Steps between one scale of the query and the next that `refine` tries."""
+
+
+class Collection:
+    """The descriptors of many pictures, ready to be searched.
+
+    Parameters
+    ----------
+    vectors : (n, D), one-byte codes (int8) or float32. Kept, not copied.
+    norms : (n, S, 3) float32, of the vectors as stored (for codes: of the decoded ones).
+    settings : what gave the vectors.
+    engine : what scores them; the C++ engine unless another is given.
+    """
+
+    def __init__(
+        self,
+        vectors: NDArray[Any],
+        norms: ArrayLike,
+        settings: Settings,
+        engine: Callable[[NDArray[Any], ArrayLike, Settings], Engine] = NativeEngine,
+    ) -> None:
+        self.vectors, self.settings = vectors, settings
+        self.engine = engine(vectors, norms, settings)
+        self._energy: NDArray[np.float32] | None = None
+
+    def __len__(self) -> int:
+        return len(self.engine)
+
+    def energy(self, ids: Ids, threads: int | None = None) -> NDArray[np.float32]:
+        """Where each picture's norm comes from (`energy.py`); kept once a good part of them is asked for."""
+        if len(ids) * _OFTEN < len(self):
+            return self.engine.energy(ids, threads)
+        if self._energy is None:
+            self._energy = self.engine.energy(np.arange(len(self)), threads)
+        return self._energy[ids]
+
+    def with_settings(self, settings: Settings) -> Collection:
+        """The same vectors for other kernels (`Settings.with_scales`): only the norms are computed anew."""
+        codes = self.vectors.dtype == np.int8
+        blocks = [self.vectors[b : b + _BLOCK] for b in range(0, len(self), _BLOCK)]
+        found = [norms(decode(block, settings) if codes else block, settings) for block in blocks]
+        empty = np.empty((0, len(settings.scales), 3), np.float32)
+        return Collection(self.vectors, np.concatenate([empty, *found]), settings)
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Pictures, best first, and where in them the drawing is.
+
+    ids : (k,) picture numbers. score : (k,) cosine in [-1, 1]. scale, rotation : (k,) the drawing's pose.
+    mirrored : (k,) bool. dx, dy : (k,) pixels of the 400 frame, from the picture's centre to the drawing's.
+    """
+
+    ids: Ids
+    score: NDArray[np.float32]
+    scale: NDArray[np.float32]
+    rotation: NDArray[np.float32]
+    mirrored: NDArray[np.bool_]
+    dx: NDArray[np.float32]
+    dy: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def take(self, which: slice | NDArray[np.integer[Any]]) -> Ranking:
+        """Some of the hits, by their places, in that order."""
+        return Ranking(**{field.name: getattr(self, field.name)[which] for field in fields(self)})
+
+
+def rank(
+    collection: Collection,
+    query: Query,
+    *,
+    method: str = "exhaustive",
+    k: int | None = None,
+    shortlist: int | None = None,
+    rerank: str = "exact",
+    neighborhood: int = 3,
+    threads: int | None = None,
+) -> Ranking:
+    """The k best pictures (all that the method scores when k is None), ties by picture number."""
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+    if rerank not in RERANKINGS:
+        raise ValueError(f"rerank must be one of {', '.join(RERANKINGS)}, got {rerank!r}")
+    if k is not None and k < 1:
+        raise ValueError(f"k must be positive, got {k}")
+    if query.settings != collection.settings:
+        raise ValueError("query and collection must have the same settings")
+    engine = collection.engine
+    if method == "exhaustive":
+        ids = np.arange(len(engine)) if k is None else engine.top(query, k, threads)[0]
+        return _ranking(ids, engine.locate(query, ids, threads=threads), query, k)
+    size = default_shortlist(len(engine)) if shortlist is None else shortlist
+    if size < 1:
+        raise ValueError(f"shortlist must be positive, got {size}")
+    ids = _shortlist(engine, query, method, size, threads)
+    if rerank == "exact" and k is not None and k < len(ids):
+        ids = ids[select(engine.scores(query, ids, threads), k)]  # only what is returned needs a place
+    guide = None if rerank == "exact" else rerank
+    return _ranking(ids, engine.locate(query, ids, guide, neighborhood, threads), query, k)
+
+
+def default_shortlist(pictures: int) -> int:
+    """A tenth of a small collection; 50,000, as in the paper, of a large one."""
+    return max(1000, min(pictures // 10, 50_000))
+
+
+def _shortlist(engine: Engine, query: Query, method: str, size: int, threads: int | None) -> Ids:
+    """The pictures, by number, whose projections' scores have the largest sum."""
+    if method == "dpf":
+        first = query.first_projection
+        one = engine.project(query, first, threads=threads)
+        ids = select(one, PRE_SHORTLIST * size)
+        total = one[ids] + engine.project(query, Y if first == X else X, ids, threads)
+        return ids[select(total, size)]
+    total = engine.project(query, X, threads=threads) + engine.project(query, Y, threads=threads)
+    return select(total, size)
+
+
+def largest(scores: NDArray[np.float32], k: int) -> Ids:
+    """Positions of the k largest, best first, ties by position."""
+    return np.argsort(-scores, kind="stable")[:k]
+
+
+def place(collection: Collection, query: Query, ids: Ids, threads: int | None = None) -> Ranking:
+    """Where the drawing is in given pictures, in their order: whoever ranked them."""
+    return _placed(ids, collection.engine.locate(query, ids, threads=threads), query)
+
+
+def _ranking(ids: Ids, found: Placement, query: Query, k: int | None) -> Ranking:
+    order = largest(found.score, len(found) if k is None else k)
+    placed = _placed(ids, found, query)
+    return placed.take(order)
+
+
+def _placed(ids: Ids, found: Placement, query: Query) -> Ranking:
+    return Ranking(
+        ids=np.asarray(ids),
+        score=found.score,
+        scale=query.scales[found.pose].astype(np.float32),
+        rotation=query.rotations[found.pose].astype(np.float32),
+        mirrored=found.mirrored,
+        dx=found.dx,
+        dy=found.dy,
+    )
+
+
+def refine(collection: Collection, query: Query, ranking: Ranking, threads: int | None = None) -> Ranking:
+    """The same hits in the same order with the same scores, placed off the grid.
+
+    Scales between those of the query are tried around each hit's own, their kernels' weights interpolated; at
+    each the translation climbs to the polynomial's maximum, at most one step of the grid away.
+    """
+    if len(ranking) == 0:
+        return ranking
+    settings = query.settings
+    turns, turn = np.unique(ranking.rotation, return_inverse=True)
+    ladder = Query.of(query.points, _ladder(settings), rotations=tuple(float(r) for r in turns))
+    scales = np.sort(settings.scales)
+    own = np.abs(scales[:, None] - ranking.scale).argmin(axis=0)
+    lowest = turn * len(ladder.settings.scales)
+    start = Start(
+        first=lowest + FINER * np.maximum(own - 1, 0),
+        last=lowest + FINER * np.minimum(own + 1, len(scales) - 1) + 1,
+        mirrored=ranking.mirrored,
+        dx=ranking.dx.astype(np.float64),
+        dy=ranking.dy.astype(np.float64),
+        within=settings.translation_step * ranking.scale.astype(np.float64),
+    )
+    found = collection.engine.settle(ladder, ranking.ids, start, threads)
+    scale = np.where(np.isfinite(found.score), ladder.scales[found.pose], ranking.scale)
+    return replace(ranking, scale=scale.astype(np.float32), dx=found.dx, dy=found.dy)
+
+
+@dataclass(frozen=True)
+class SeparateKernels:
+    """What the paper compares with: a descriptor for each kernel, on frequencies of its own, all stored.
+
+    collections : one for each scale, of settings with that scale alone.
+    """
+
+    collections: tuple[Collection, ...]
+
+    @classmethod
+    def of(cls, pictures: Iterable[Points], settings: Settings) -> SeparateKernels:
+        """One-byte descriptors of the pictures, as many as the settings have scales."""
+        n = len(settings.frequencies), len(settings.orientation_frequencies)
+        alone = [Settings.fit(*n, scales=(scale,)) for scale in settings.scales]
+        points = list(pictures)
+        codes = [encode(np.stack([describe(p, one) for p in points]), one) for one in alone]
+        return cls(
+            tuple(Collection(c, norms(decode(c, one), one), one) for c, one in zip(codes, alone, strict=True))
+        )
+
+    def rank(self, drawing: Points, mirror: bool = True, threads: int | None = None) -> Ranking:
+        """Every picture, by the best of its descriptors' exact scores."""
+        placed = [
+            (c, query, c.engine.locate(query, threads=threads))
+            for c in self.collections
+            for query in [Query.of(drawing, c.settings, mirror)]
+        ]
+        best = np.argmax([found.score for _, _, found in placed], axis=0)
+        everything = np.arange(len(best))
+
+        def chosen(values: list[NDArray[Any]]) -> NDArray[Any]:
+            picked: NDArray[Any] = np.stack(values)[best, everything]
+            return picked
+
+        score = chosen([found.score for _, _, found in placed])
+        order = largest(score, len(score))
+        scales = [query.scales[found.pose].astype(np.float32) for _, query, found in placed]
+        return Ranking(
+            ids=order,
+            score=score[order],
+            scale=chosen(scales)[order],
+            rotation=np.zeros(len(order), np.float32),
+            mirrored=chosen([found.mirrored for _, _, found in placed])[order],
+            dx=chosen([found.dx for _, _, found in placed])[order],
+            dy=chosen([found.dy for _, _, found in placed])[order],
+        )
+
+
+@lru_cache(maxsize=8)
+def _ladder(settings: Settings) -> Settings:
+    """The settings' scales, ascending, in `FINER` steps from one to the next, with their kernels' weights."""
+    order = np.argsort(settings.scales)
+    scales, weights = np.asarray(settings.scales)[order], np.asarray(settings.weights)[order]
+    positions = np.linspace(0, len(scales) - 1, FINER * (len(scales) - 1) + 1)
+    sizes = np.exp(np.interp(positions, np.arange(len(scales)), np.log(scales)))
+    mixed = np.transpose([np.interp(sizes, scales, column) for column in weights.T])
+    return replace(settings, scales=tuple(sizes.tolist()), weights=tuple(map(tuple, mixed.tolist())))

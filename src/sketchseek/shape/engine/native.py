@@ -1,0 +1,196 @@
+"""The C++ engine behind the protocol: folds a query for it, and chooses the build for this machine."""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...errors import SketchseekError
+from ..alignment import Placement, Start
+from ..descriptor import feature_map, mirror_signs, projection
+from ..energy import CELLS, SAMPLES, orientation_weights, roots, samples
+from ..query import Query
+from ..settings import FULL, RADIANS, Settings, X, Y
+from . import Ids, Scores, _engine
+
+VARIABLE = "SKETCHSEEK_ENGINE"
+"""Environment variable that forces one build: portable, avx2, avx512 or neon."""
+
+_CODE_UNIT = 2.0**-24  # the kernels leave a code in the upper byte of an integer
+
+
+def build_name() -> str:
+    """The build that is used: the one `SKETCHSEEK_ENGINE` names, otherwise the best for this processor."""
+    available = _engine.supported_builds()
+    wanted = os.environ.get(VARIABLE) or available[0]
+    if wanted not in available:
+        raise SketchseekError(
+            f"{VARIABLE}={wanted} is not available on this machine: use one of {', '.join(available)}."
+        )
+    return wanted
+
+
+def select(scores: Scores, k: int) -> Ids:
+    """Positions of the k largest, ascending; ties go to the lower ones. By a histogram, not a sort."""
+    return _engine.largest(np.ascontiguousarray(scores, np.float32), k)
+
+
+def largest_sums(codes: NDArray[np.uint8], tables: NDArray[np.uint8], n: int, k: int, threads: int) -> Ids:
+    """Which k of n product codes have the largest sums of table entries, best first, ties to lower numbers.
+
+    codes : (blocks, parts / 2, 64), two parts of four bits a byte, 64 vectors side by side.
+    tables : (parts, 16), what each centroid of a part counts; at most 256 parts, so that sums fit 16 bits.
+    """
+    return _engine.largest_sums(codes, tables, n, k, build_name(), threads)
+
+
+class NativeEngine:
+    """Vectors (n, D), int8 or float32, used where they lie, and their norms (n, S, 3)."""
+
+    def __init__(self, vectors: NDArray[Any], norms: ArrayLike, settings: Settings) -> None:
+        self._settings = settings
+        self._collection = _engine.Collection(
+            np.ascontiguousarray(vectors),
+            np.ascontiguousarray(norms, np.float32),
+            len(settings.frequencies),
+            len(settings.orientation_frequencies),
+            build_name(),
+        )
+        self._bytes = vectors.dtype == np.int8
+        self._last: tuple[Query, _engine.PreparedQuery] | None = None
+
+    def __len__(self) -> int:
+        return len(self._collection)
+
+    @property
+    def build(self) -> str:
+        """The name of the build."""
+        return self._collection.build
+
+    @property
+    def memory(self) -> int:
+        """Bytes that searches read, the vectors included."""
+        return self._collection.bytes
+
+    def scores(self, query: Query, ids: Ids | None = None, threads: int | None = None) -> Scores:
+        """See `Engine.scores`."""
+        return self._collection.scores(self._prepared(query), _ids(ids), _threads(threads))
+
+    def top(self, query: Query, k: int, threads: int | None = None) -> tuple[Ids, Scores]:
+        """See `Engine.top`."""
+        return self._collection.top(self._prepared(query), k, _threads(threads))
+
+    def project(self, query: Query, axis: int, ids: Ids | None = None, threads: int | None = None) -> Scores:
+        """See `Engine.project`."""
+        return self._collection.project(self._prepared(query), axis, _ids(ids), _threads(threads))
+
+    def locate(
+        self,
+        query: Query,
+        ids: Ids | None = None,
+        guide: str | None = None,
+        neighborhood: int = 3,
+        threads: int | None = None,
+    ) -> Placement:
+        """See `Engine.locate`."""
+        score, pose, mirrored, x, y = self._collection.locate(
+            self._prepared(query), _ids(ids), guide or "exact", neighborhood // 2, _threads(threads)
+        )
+        steps = query.steps[pose]
+        dx, dy = (x * steps).astype(np.float32), (y * steps).astype(np.float32)
+        return Placement(score, pose, mirrored.astype(bool), dx, dy)
+
+    def settle(self, query: Query, ids: Ids, start: Start, threads: int | None = None) -> Placement:
+        """See `Engine.settle`."""
+        settings = query.settings
+        steps = settings.component_scales.astype(np.float64) if self._bytes else np.ones(settings.dimensions)
+        length = query.norms[:, [FULL]].astype(np.float64)
+        unit = query.vectors * np.divide(
+            steps, length, out=np.zeros((len(query), len(steps))), where=length > 0
+        )
+        weights = settings.norm_weights[:, query.kernels, FULL].T * np.square(steps)
+        starts = np.stack([start.dx, start.dy, start.within], axis=1) * RADIANS
+        poses = np.stack([start.first, start.last, start.mirrored], axis=1)
+        score, pose, x, y = self._collection.settle(
+            np.stack([unit, unit * mirror_signs(settings)]),
+            np.ascontiguousarray(weights),
+            np.asarray(settings.frequencies, np.float64),
+            np.ascontiguousarray(ids, np.int64),
+            starts,
+            poses.astype(np.int32),
+            _threads(threads),
+        )
+        dx, dy = ((d / RADIANS).astype(np.float32) for d in (x, y))
+        return Placement(score.astype(np.float32), pose, np.asarray(start.mirrored), dx, dy)
+
+    def energy(self, ids: Ids, threads: int | None = None) -> Scores:
+        """See `Engine.energy`."""
+        settings = self._settings
+        positive = samples(settings)[CELLS * SAMPLES // 2 :]
+        variables = feature_map(positive, settings.frequencies)[:, 1:]
+        cells = self._collection.energy(
+            self._energy_factors,
+            np.ascontiguousarray(variables.reshape(len(positive), -1, 2)),
+            CELLS,
+            np.ascontiguousarray(ids, np.int64),
+            _threads(threads),
+        )
+        return cells.reshape(len(ids), CELLS, CELLS)
+
+    @cached_property
+    def _energy_factors(self) -> Scores:
+        """(D,): what turns a stored component into one of the smoothed picture of contours."""
+        root = roots(self._settings)
+        factors: NDArray[Any] = np.einsum(
+            "i,j,k->ijk", root, root, np.sqrt(orientation_weights(self._settings))
+        ).ravel()
+        if self._bytes:
+            factors = factors * self._settings.component_scales * _CODE_UNIT
+        return np.asarray(factors, np.float32)
+
+    def plain_scores(self, query: Query, ids: Ids | None = None, threads: int | None = None) -> Scores:
+        """`scores`, by the paper's evaluation of each translation on its own: for comparison."""
+        return self._collection.plain_scores(self._prepared(query), _ids(ids), _threads(threads))
+
+    def _prepared(self, query: Query) -> _engine.PreparedQuery:
+        """The query laid out for the kernels; a search asks for it several times."""
+        last = self._last
+        if last is None or last[0] is not query:
+            self._last = last = query, self._folded(query)
+        return last[1]
+
+    def _folded(self, query: Query) -> _engine.PreparedQuery:
+        """The query side with the one-byte code's steps and its own norms folded in."""
+        settings = self._settings
+        if query.vectors.shape[1] != settings.dimensions:
+            raise ValueError("query must not have other settings than the collection")
+        inverse = np.divide(1.0, query.norms, out=np.zeros_like(query.norms), where=query.norms > 0)
+        steps = settings.component_scales if self._bytes else np.ones(settings.dimensions, np.float32)
+        full = query.vectors * steps * inverse[:, [FULL]]
+        sides = [projection(steps, axis, settings) for axis in (X, Y)]
+        projections = query.projections * np.stack(sides) * inverse[:, [X, Y], None]
+        return _engine.PreparedQuery(
+            np.ascontiguousarray(full * (_CODE_UNIT if self._bytes else 1.0), np.float32),
+            np.ascontiguousarray(projections, np.float32),
+            np.asarray(settings.frequencies, np.float64),
+            query.steps * RADIANS,
+            query.reach,
+            query.kernels,
+            query.mirror,
+        )
+
+
+def _ids(ids: Ids | None) -> Ids | None:
+    return None if ids is None else np.ascontiguousarray(ids, np.int64)
+
+
+def _threads(threads: int | None) -> int:
+    if threads is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if threads < 1:
+        raise ValueError(f"threads must be positive, got {threads}")
+    return threads

@@ -1,0 +1,93 @@
+"""A drawing -> a `Query`: its weighted vectors in every pose that is tried (`map_asym1`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..contours.points import Points
+from .descriptor import describe, norms, projection
+from .settings import Floats, Settings, X, Y
+
+
+@dataclass(frozen=True)
+class Query:
+    """A drawing in every pose that is tried: scales and, when asked for, small rotations; each also mirrored.
+
+    points : the drawing, longer side 400 pixels, centred.
+    settings : those of the vectors it is to be compared with.
+    mirror : whether the mirrored drawing is tried too.
+    kernels : (P,) the kernel of each pose, an index into the norms of a picture.
+    scales, rotations : (P,) the size and the rotation (radians, clockwise on a screen) of each pose.
+    vectors : (P, D) float32, the query side of the maps (`map_asym1`), not normalised.
+    projections : (P, 2, Dx * Do) float32, the query side of the x- and of the y-projection.
+    norms : (P, 3) float32, of the vector and its projections under the pose's own kernel.
+    steps, reach : (P,) the translations tried along each axis are steps * (-reach ... reach) pixels.
+    """
+
+    points: Points
+    settings: Settings
+    mirror: bool
+    kernels: NDArray[np.int32]
+    scales: NDArray[np.float64]
+    rotations: NDArray[np.float64]
+    vectors: Floats
+    projections: Floats
+    norms: Floats
+    steps: NDArray[np.float64]
+    reach: NDArray[np.int32]
+
+    @classmethod
+    def of(
+        cls, points: Points, settings: Settings, mirror: bool = True, rotations: Sequence[float] = (0.0,)
+    ) -> Query:
+        """The query of a drawing, at the settings' scales."""
+        poses = [(i, s, r) for r in rotations for i, s in enumerate(settings.scales)]
+        kernels = np.array([i for i, _, _ in poses], np.int32)
+        scales = np.array([s for _, s, _ in poses])
+        turns = np.array([r for _, _, r in poses])
+        plain = np.stack([describe(posed(points, s, r), settings) for _, s, r in poses])
+        all_norms = norms(plain, settings)
+        steps = settings.translation_step * scales
+        reach = np.floor(settings.max_translation / scales / steps + 1e-9).astype(np.int32)
+        return cls(
+            points=points,
+            settings=settings,
+            mirror=mirror,
+            kernels=kernels,
+            scales=scales,
+            rotations=turns,
+            vectors=plain * settings.component_weights[kernels],
+            projections=np.stack(
+                [projection(plain, axis, settings) * settings.projection_weights[kernels] for axis in (X, Y)],
+                axis=1,
+            ),
+            norms=all_norms[np.arange(len(poses)), kernels],
+            steps=steps,
+            reach=reach,
+        )
+
+    def __len__(self) -> int:
+        """The number of poses."""
+        return len(self.kernels)
+
+    def translations(self, pose: int) -> NDArray[np.float64]:
+        """(T,) translations of a pose along each axis, in pixels, ascending and symmetric."""
+        reach = int(self.reach[pose])
+        return np.arange(-reach, reach + 1) * self.steps[pose]  # type: ignore[no-any-return]
+
+    @property
+    def first_projection(self) -> int:
+        """`X` or `Y`: the axis along which the drawing varies more, which `dpf` scans first."""
+        if len(self.points) == 0:
+            return X
+        return X if self.points.x.var() >= self.points.y.var() else Y
+
+
+def posed(points: Points, scale: float, rotation: float) -> Points:
+    """The drawing turned, then shrunk, about its centre."""
+    turned = points.rotated(rotation) if rotation else points
+    return turned.scaled(scale)

@@ -1,0 +1,1 @@
+"""The table on disk, its snapshot for searches, and what makes both durable."""

@@ -1,0 +1,442 @@
+"""The index on disk: a Lance table with a row for each picture, and all that gave its vectors.
+
+A change is one transaction: its files are written, synced, committed, and the commit synced, so a row
+that was acknowledged is on disk. Writers of one local index take turns at a lock, for the few
+milliseconds of a commit; readers never wait. In an object store there is no lock, and Lance's own
+optimistic commits keep the table whole; a picture that two writers added at once is then there twice
+until the next `index` run, which keeps one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import SketchseekError
+from .durable import exclusive, sync_files
+
+if TYPE_CHECKING:
+    import lance
+    import pyarrow as pa
+
+SCHEMA_VERSION = 2
+TABLE = "pictures.lance"
+LOCK = "lock"
+KEEP_OLD_VERSIONS = timedelta(minutes=10)  # a reader that opened a version may go on reading it
+MANY_FRAGMENTS = 32
+_METADATA_KEY = b"sketchseek"
+_LAST_VERSION = 2**64 - 1  # Lance counts down from here in the names of its manifests
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """Which descriptor of pictures the expansion column holds, as float16."""
+
+    name: str
+    version: str
+    dimension: int
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that gave the vectors of an index. Two indexes compare when their recipes are equal."""
+
+    preset: str
+    settings: dict[str, Any]
+    dimension: int
+    n_norms: int
+    detector: str
+    detector_version: str
+    expansion: Expansion | None = None
+
+    def to_json(self) -> str:
+        """One line of JSON."""
+        return json.dumps({"schema": SCHEMA_VERSION, **asdict(self)}, sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Recipe:
+        """Read `to_json`, and refuse what a newer version wrote."""
+        fields = json.loads(text)
+        schema = fields.pop("schema", None)
+        if schema != SCHEMA_VERSION:
+            raise SketchseekError(
+                f"This index has schema {schema}, and this sketchseek reads schema {SCHEMA_VERSION}: "
+                "update sketchseek, or index the pictures again into another --index folder."
+            )
+        if fields["expansion"] is not None:
+            fields["expansion"] = Expansion(**fields["expansion"])
+        return cls(**fields)
+
+
+@dataclass(frozen=True)
+class Change:
+    """Rows to write, and ids whose present rows go away. One transaction."""
+
+    rows: pa.Table | None = None
+    forget: Collection[str] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.forget) or (self.rows is not None and len(self.rows) > 0)
+
+
+class Location:
+    """A folder on this machine, or a URI of an object store."""
+
+    def __init__(self, where: str | os.PathLike[str]) -> None:
+        text = os.fspath(where)
+        self.is_uri = re.match(r"[a-z][a-z0-9+.-]+://", text) is not None
+        self.text = text.rstrip("/") if self.is_uri else os.path.abspath(text)
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def table(self) -> str:
+        """Where the Lance table is."""
+        return f"{self.text}/{TABLE}"
+
+    @property
+    def folder(self) -> Path:
+        """The local folder; for a URI, a cache folder of its own on this machine."""
+        if not self.is_uri:
+            return Path(self.text)
+        import hashlib
+
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        return cache / "sketchseek" / hashlib.blake2b(self.text.encode(), digest_size=12).hexdigest()
+
+    def exists(self) -> bool:
+        """Whether an index is there."""
+        if not self.is_uri:
+            return self.latest_version() is not None
+        try:
+            Store.open(self.text)
+        except SketchseekError:
+            return False
+        return True
+
+    def latest_version(self) -> int | None:
+        """The newest committed version, read from file names alone; None where that takes Lance."""
+        if self.is_uri:
+            return None
+        try:
+            names = os.listdir(f"{self.table}/_versions")
+        except OSError:
+            return None
+        numbers = [name[:-9] for name in names if name.endswith(".manifest")]
+        if not numbers or not all(len(number) == 20 and number.isdigit() for number in numbers):
+            return None
+        return _LAST_VERSION - int(min(numbers))
+
+
+class Store:
+    """Rows of pictures in a Lance table; see the module for what it promises."""
+
+    def __init__(self, location: Location, dataset: lance.LanceDataset) -> None:
+        self.location = location
+        self.dataset = dataset
+        self.recipe = _recipe_of(dataset, location)
+
+    @classmethod
+    def create(cls, where: str | os.PathLike[str], recipe: Recipe) -> Store:
+        """Make an empty index; one that another process has just made is opened instead."""
+        import lance
+
+        location = Location(where)
+        schema = schema_of(recipe)
+        with in_words(location):
+            if not location.is_uri:
+                location.folder.mkdir(parents=True, exist_ok=True)
+            with _turn(location):
+                try:
+                    dataset = lance.write_dataset(
+                        schema.empty_table(),
+                        location.table,
+                        schema=schema,
+                        mode="create",
+                        enable_v2_manifest_paths=True,
+                    )
+                except OSError as error:
+                    if "already exists" not in str(error):
+                        raise
+                    dataset = lance.dataset(location.table)
+                if not location.is_uri:
+                    _sync_manifest(location)
+        return cls(location, dataset)
+
+    @classmethod
+    def open(cls, where: str | os.PathLike[str]) -> Store:
+        """Open an index that is there; a sentence says so when none is."""
+        import lance
+
+        location = Location(where)
+        _discard_torn_manifest(location)
+        try:
+            dataset = lance.dataset(location.table)
+        except (ValueError, OSError) as error:
+            if "not found" in str(error).lower() or "does not exist" in str(error).lower():
+                raise no_index(location) from error
+            raise SketchseekError(f"Cannot open the index in {location}: {_first_line(error)}") from error
+        return cls(location, dataset)
+
+    @property
+    def version(self) -> int:
+        """The version that this object reads."""
+        return int(self.dataset.version)
+
+    def refresh(self) -> bool:
+        """Go to the newest version; True when that is another one."""
+        if self.location.latest_version() == self.version:
+            return False
+        before = self.version
+        self.dataset.checkout_latest()
+        if self.version != before:
+            self.recipe = _recipe_of(self.dataset, self.location)
+        return self.version != before
+
+    def table(self, columns: list[str], where: str | None = None) -> pa.Table:
+        """Columns of every row, or of the rows an SQL condition picks."""
+        return self.dataset.to_table(columns=columns, filter=where)
+
+    def rows(self, ids: Collection[str], columns: list[str]) -> pa.Table:
+        """Columns of the rows with these ids, in the table's order."""
+        quoted = ", ".join("'" + identifier.replace("'", "''") + "'" for identifier in ids)
+        return self.table([*columns, "id"] if "id" not in columns else columns, f"id IN ({quoted})")
+
+    def bytes_on_disk(self) -> int:
+        """What the index takes; in an object store, what its newest version takes."""
+        if self.location.is_uri:
+            return sum(f.file_size_bytes or 0 for g in self.dataset.get_fragments() for f in g.data_files())
+        return sum(p.stat().st_size for p in self.location.folder.rglob("*") if p.is_file())
+
+    def commit(self, prepare: Callable[[], Change]) -> Change:
+        """Commit what `prepare` says about the newest version; returns when it is on disk.
+
+        `prepare` runs when no other writer can come between (again, where a commit met another one).
+        """
+        for attempt in range(20):
+            with in_words(self.location), _turn(self.location):
+                self.refresh()
+                change = prepare()
+                if not change:
+                    return change
+                try:
+                    self._apply(change)
+                    return change
+                except OSError as error:
+                    if attempt == 19 or "conflict" not in str(error).lower():
+                        raise
+        raise AssertionError("unreachable")
+
+    def _apply(self, change: Change) -> None:
+        import lance
+        from lance.fragment import write_fragments
+
+        updated, removed = self._without(change.forget)
+        new = []
+        if change.rows is not None and len(change.rows) > 0:
+            new = write_fragments(change.rows, self.location.table, schema=change.rows.schema, mode="append")
+        if not self.location.is_uri:
+            root = Path(self.location.table)
+            sync_files(root / "data" / file.path for fragment in new for file in fragment.files)
+            sync_files(root / fragment.deletion_file.path(fragment.id) for fragment in updated)
+        operation: lance.LanceOperation.BaseOperation
+        if not updated and not removed:
+            operation = lance.LanceOperation.Append(new)
+        elif not new:
+            operation = lance.LanceOperation.Delete(updated, removed, "id")
+        else:
+            operation = lance.LanceOperation.Update(removed, updated, new, update_mode="rewrite_rows")
+        self._committed(lance.LanceDataset.commit(self.location.table, operation, read_version=self.version))
+
+    def _without(self, ids: Collection[str]) -> tuple[list[Any], list[int]]:
+        """The fragments as they are without these rows, and those of which nothing is left."""
+        if not ids:
+            return [], []
+        import numpy as np
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        table = self.dataset.to_table(columns=["id"], with_row_address=True)
+        found = pc.is_in(table["id"], pa.array(list(ids), pa.string()))
+        addresses = table["_rowaddr"].filter(found).to_numpy()
+        updated, removed = [], []
+        for fragment_id in np.unique(addresses >> 32):
+            offsets = addresses[addresses >> 32 == fragment_id] & 0xFFFFFFFF
+            fragment = self.dataset.get_fragment(int(fragment_id)).delete_rows(offsets.tolist())
+            if fragment is None:
+                removed.append(int(fragment_id))
+            else:
+                updated.append(fragment)
+        return updated, removed
+
+    def _committed(self, dataset: lance.LanceDataset) -> None:
+        self.dataset = dataset
+        if not self.location.is_uri:
+            _sync_manifest(self.location)
+
+    def set_expansion(self, expansion: Expansion) -> None:
+        """Say which descriptor the expansion column holds from now on."""
+        with in_words(self.location), _turn(self.location):
+            self.refresh()
+            self.recipe = replace(self.recipe, expansion=expansion)
+            self.dataset.update_schema_metadata({_METADATA_KEY.decode(): self.recipe.to_json()})
+            self._committed(self.dataset)
+
+    def tidy(self, keep: timedelta = KEEP_OLD_VERSIONS) -> None:
+        """Merge small fragments and drop old versions and orphans, when there are enough of them.
+
+        Runs inside a writer's turn, so no file that another writer is about to commit is taken for an
+        orphan. In an object store, where there are no turns, orphans wait for Lance's own seven days.
+        """
+        with in_words(self.location), _turn(self.location):
+            self.refresh()
+            self._merge_fragments()
+            self.dataset.cleanup_old_versions(keep, delete_unverified=not self.location.is_uri)
+
+    def _merge_fragments(self) -> None:
+        from lance.optimize import Compaction
+
+        fragments = self.dataset.get_fragments()
+        live = {f.fragment_id: f.physical_rows - f.num_deletions for f in fragments}
+        worn = {f.fragment_id for f in fragments if f.num_deletions > f.physical_rows // 5}
+        small = _worth_merging(live)
+        chosen = worn | (small if len(small) >= MANY_FRAGMENTS else set())
+        if not chosen:
+            return
+        options = {"excluded_fragment_ids": [i for i in live if i not in chosen], "batch_size": 1024}
+        results = [task.execute(self.dataset) for task in Compaction.plan(self.dataset, options).tasks]
+        if not results:
+            return
+        if not self.location.is_uri:
+            data = Path(self.location.table) / "data"
+            new = [f for r in results for f in json.loads(r.json())["new_fragments"]]
+            sync_files(data / file["path"] for fragment in new for file in fragment["files"])
+        Compaction.commit(self.dataset, results)
+        self.dataset.checkout_latest()
+        self._committed(self.dataset)
+
+
+def _worth_merging(rows: dict[int, int]) -> set[int]:
+    """Fragments that are small beside each other, so that a row is rewritten a logarithm of times."""
+    chosen: set[int] = set()
+    total = 0
+    for fragment, n in sorted(rows.items(), key=lambda item: item[1]):
+        if len(chosen) >= MANY_FRAGMENTS // 2 and n > 2 * total:
+            break
+        chosen.add(fragment)
+        total += n
+    return chosen
+
+
+def schema_of(recipe: Recipe) -> pa.Schema:
+    """The table's columns. Paths are bytes: a file name need not be text."""
+    import pyarrow as pa
+
+    return pa.schema(
+        [
+            pa.field("id", pa.string(), nullable=False),
+            pa.field("path", pa.binary(), nullable=False),
+            pa.field("size", pa.int64(), nullable=False),
+            pa.field("modified", pa.int64(), nullable=False),  # nanoseconds; 0: not to be trusted
+            pa.field("digest", pa.binary(), nullable=False),
+            pa.field("width", pa.int32(), nullable=False),
+            pa.field("height", pa.int32(), nullable=False),
+            pa.field("thumbnail", pa.binary()),
+            pa.field("code", pa.list_(pa.int8(), recipe.dimension)),
+            pa.field("norms", pa.list_(pa.float32(), recipe.n_norms)),
+            pa.field("frame", pa.list_(pa.float32(), 4)),  # the part of the picture that the code describes
+            pa.field("expansion", pa.binary()),
+            pa.field("failure", pa.string()),  # why the picture could not be read; the rest is then empty
+        ],
+        metadata={_METADATA_KEY: recipe.to_json().encode()},
+    )
+
+
+def no_index(location: Location) -> SketchseekError:
+    """The sentence for a place where no index is."""
+    return SketchseekError(
+        f"There is no index in {location}: make one with `sketchseek index FOLDER`, "
+        "or name another with --index."
+    )
+
+
+def _recipe_of(dataset: lance.LanceDataset, location: Location) -> Recipe:
+    text = (dataset.schema.metadata or {}).get(_METADATA_KEY)
+    if text is None:
+        raise SketchseekError(f"{location} holds a table that sketchseek did not make; name another --index.")
+    return Recipe.from_json(text)
+
+
+def _turn(location: Location) -> Any:
+    return nullcontext() if location.is_uri else exclusive(location.folder / LOCK)
+
+
+def _newest_manifest(location: Location) -> Path | None:
+    version = location.latest_version()
+    if version is None:
+        return None
+    return Path(location.table) / "_versions" / f"{_LAST_VERSION - version:020d}.manifest"
+
+
+def _sync_manifest(location: Location) -> None:
+    manifest = _newest_manifest(location)
+    if manifest is not None:
+        sync_files([manifest])
+
+
+def _discard_torn_manifest(location: Location) -> None:
+    """Take away a last manifest that a power cut left unfinished: nobody was told that it is there."""
+    while (manifest := _newest_manifest(location)) is not None and not _is_whole(manifest):
+        with in_words(location), _turn(location):
+            if not _is_whole(manifest):
+                manifest.unlink(missing_ok=True)
+
+
+def _is_whole(manifest: Path) -> bool:
+    try:
+        with manifest.open("rb") as file:
+            file.seek(-4, os.SEEK_END)
+            return file.read() == b"LANC"
+    except FileNotFoundError:
+        return True
+    except OSError:  # shorter than its last four bytes
+        return False
+
+
+@contextmanager
+def in_words(location: Location) -> Iterator[None]:
+    """Turn what the disk says into a sentence."""
+    try:
+        yield
+    except OSError as error:
+        text = str(error)
+        if "No space left" in text or "os error 28" in text or "Disk quota" in text:
+            raise SketchseekError(
+                f"The disk that holds the index in {location} is full: make room and run it again; "
+                "what was already indexed is safe."
+            ) from error
+        if "File too large" in text or "os error 27" in text:
+            raise SketchseekError(
+                f"The index in {location} may not grow further (a limit on file sizes): raise it and run it "
+                "again; what was already indexed is safe."
+            ) from error
+        if re.search(r"Read-only file system|Permission denied|os error (30|13)\b", text):
+            raise SketchseekError(
+                f"Cannot write the index in {location}: the folder is read-only for you. "
+                "Name another with --index."
+            ) from error
+        raise SketchseekError(f"Cannot write the index in {location}: {_first_line(error)}") from error
+
+
+def _first_line(error: BaseException) -> str:
+    """Lance appends its own source positions; people need none of them."""
+    first = (str(error).splitlines() or [repr(error)])[0]
+    return re.sub(r",? ?\S+\.rs:\d+:\d+.*", "", first)

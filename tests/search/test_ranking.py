@@ -1,0 +1,168 @@
+"""The ranking methods by their names, on real descriptors and on planted shapes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sketchseek.contours import strength_to_points
+from sketchseek.contours.detectors import get_detector
+from sketchseek.evaluation.planted import box_of, overlap, plant, random_background, random_curves
+from sketchseek.search.ranking import Collection, SeparateKernels, largest, rank, refine
+from sketchseek.shape.descriptor import decode, describe, encode, norms
+from sketchseek.shape.engine.reference import ReferenceEngine
+from sketchseek.shape.query import Query
+from sketchseek.shape.settings import Settings, X, Y
+
+COMPACT = Settings.preset("compact")
+N = 220
+
+
+@pytest.fixture(scope="module")
+def collection() -> Collection:
+    codes = encode(np.stack([describe(random_curves(seed), COMPACT) for seed in range(N)]), COMPACT)
+    return Collection(codes, norms(decode(codes, COMPACT), COMPACT), COMPACT)
+
+
+@pytest.fixture(scope="module")
+def query() -> Query:
+    return Query.of(random_curves(900, closed=1), COMPACT)
+
+
+def test_exhaustive_is_the_reference_in_order(collection: Collection, query: Query) -> None:
+    reference = ReferenceEngine(
+        collection.vectors, norms(decode(collection.vectors, COMPACT), COMPACT), COMPACT
+    )
+    expected = reference.locate(query)
+    everything = rank(collection, query)
+    assert sorted(everything.ids) == list(range(N))
+    assert (np.diff(everything.score) <= 0).all()
+    np.testing.assert_allclose(everything.score, expected.score[everything.ids], atol=1e-5)
+    np.testing.assert_allclose(everything.dx, expected.dx[everything.ids], atol=1e-4)
+    np.testing.assert_allclose(everything.scale, query.scales[expected.pose[everything.ids]], atol=1e-6)
+    few = rank(collection, query, k=7)
+    np.testing.assert_array_equal(few.ids, everything.ids[:7])
+    assert len(rank(collection, query, k=N + 10)) == N
+
+
+@pytest.mark.parametrize("rerank", ["exact", "binary", "local"])
+def test_projections_shortlist_by_the_sum_of_both(collection: Collection, query: Query, rerank: str) -> None:
+    total = collection.engine.project(query, X) + collection.engine.project(query, Y)
+    found = rank(collection, query, method="projections", shortlist=50, rerank=rerank)
+    assert set(found.ids) == set(largest(total, 50))
+    exact = collection.engine.scores(query)[found.ids]
+    assert (found.score <= exact + 1e-6).all()
+    if rerank == "exact":
+        np.testing.assert_array_equal(found.score, exact)
+
+
+def test_dpf_takes_the_second_projection_of_three_times_the_shortlist(
+    collection: Collection, query: Query
+) -> None:
+    first = query.first_projection
+    one, other = (collection.engine.project(query, axis) for axis in (first, X + Y - first))
+    kept = largest(one, 60)
+    expected = kept[largest((one + other)[kept], 20)]
+    found = rank(collection, query, method="dpf", shortlist=20)
+    assert set(found.ids) == set(expected)
+    assert len(rank(collection, query, method="dpf", shortlist=N, k=5)) == 5
+
+
+def test_the_more_varied_axis_goes_first() -> None:
+    points = random_curves(3, closed=1)
+    wide = type(points)(points.x, points.y * 0.2, points.angle, points.weight, 400, 80)
+    tall = type(points)(points.x * 0.2, points.y, points.angle, points.weight, 80, 400)
+    assert Query.of(wide, COMPACT).first_projection == X
+    assert Query.of(tall, COMPACT).first_projection == Y
+
+
+def test_ties_keep_the_pictures_order(query: Query) -> None:
+    v = encode(describe(random_curves(1), COMPACT), COMPACT)[None].repeat(40, axis=0)
+    same = Collection(v, norms(decode(v, COMPACT), COMPACT), COMPACT)
+    for method in ("exhaustive", "projections", "dpf"):
+        np.testing.assert_array_equal(rank(same, query, method=method, k=10, shortlist=12).ids, np.arange(10))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"method": "luck"}, "method must be one of"),
+        ({"rerank": "luck", "method": "dpf"}, "rerank must be one of"),
+        ({"k": 0}, "k must be positive"),
+        ({"method": "dpf", "shortlist": 0}, "shortlist must be positive"),
+    ],
+)
+def test_wrong_arguments_are_named(
+    collection: Collection, query: Query, wrong: dict[str, object], named: str
+) -> None:
+    with pytest.raises(ValueError, match=named):
+        rank(collection, query, **wrong)  # type: ignore[arg-type]
+
+
+def test_other_settings_are_refused(collection: Collection) -> None:
+    with pytest.raises(ValueError, match="same settings"):
+        rank(collection, Query.of(random_curves(1, closed=1), Settings.preset("precise")))
+
+
+def test_more_scales_and_rotations_search_the_same_vectors(collection: Collection) -> None:
+    more = COMPACT.with_scales((1.0, 0.8, 0.6, 0.45))
+    wider = collection.with_settings(more)
+    assert wider.vectors is collection.vectors
+    drawing = random_curves(900, closed=1)
+    small = describe(drawing.rotated(0.15).scaled(0.45).translated(60, 30), COMPACT)[None]
+    alone = Collection(small, norms(small, COMPACT), COMPACT)
+    usual = rank(alone, Query.of(drawing, COMPACT)).score[0]
+    query = Query.of(drawing, more, rotations=(-0.15, 0.0, 0.15))
+    found = rank(alone.with_settings(more), query)
+    assert found.score[0] > max(0.9, usual + 0.1)
+    assert (found.scale[0], found.rotation[0]) == pytest.approx((0.45, 0.15))
+    assert (rank(wider, query).score >= 0).all()
+
+
+def test_one_descriptor_for_each_kernel_is_three_times_the_memory_and_scores_alike(
+    collection: Collection, query: Query
+) -> None:
+    points = [random_curves(seed) for seed in range(40)]
+    separate = SeparateKernels.of(points, COMPACT)
+    assert sum(c.vectors.nbytes for c in separate.collections) == 3 * 40 * 243
+    found = separate.rank(query.points)
+    asymmetric = rank(collection, query)
+    theirs = dict(zip(asymmetric.ids, asymmetric.score, strict=True))
+    mine = np.array([theirs[i] for i in found.ids])
+    assert np.corrcoef(mine, found.score)[0, 1] > 0.8
+
+
+@pytest.mark.parametrize(("scale", "dx", "dy", "mirrored"), [(0.9, 33, -27, False), (0.7, 51, 44, True)])
+def test_hits_are_placed_off_the_grid(scale: float, dx: float, dy: float, mirrored: bool) -> None:
+    drawing = random_curves(901, closed=1)
+    placed = (drawing.mirrored() if mirrored else drawing).scaled(scale).translated(dx, dy)
+    v = encode(describe(placed, COMPACT), COMPACT)[None]
+    alone = Collection(v, norms(decode(v, COMPACT), COMPACT), COMPACT)
+    query = Query.of(drawing, COMPACT)
+    grid = rank(alone, query)
+    fine = refine(alone, query, grid)
+    assert fine.score[0] == grid.score[0]
+    assert fine.mirrored[0] == mirrored
+    assert fine.scale[0] == pytest.approx(scale, rel=0.04)
+    assert (fine.dx[0], fine.dy[0]) == pytest.approx((dx, dy), abs=4)
+
+
+def test_planted_shapes_come_first_and_are_placed() -> None:
+    """Solid shapes in blurred backgrounds; benchmarks/planted.py does it with photos."""
+    rng = np.random.default_rng(0)
+    detector = get_detector("canny")
+    shapes = [plant(random_background(rng), rng, blur=4.0) for _ in range(24)]
+    pictures = [shape.pixels for shape in shapes] + [random_background(rng) for _ in range(24)]
+    codes = encode(np.stack([describe(strength_to_points(detector(p)), COMPACT) for p in pictures]), COMPACT)
+    collection = Collection(codes, norms(decode(codes, COMPACT), COMPACT), COMPACT)
+    first, overlaps = 0, []
+    for number, shape in enumerate(shapes):
+        query = Query.of(shape.outline, COMPACT)
+        hit = refine(collection, query, rank(collection, query, k=1))
+        first += int(hit.ids[0] == number)
+        box = box_of(
+            shape.outline, float(hit.scale[0]), float(hit.dx[0]), float(hit.dy[0]), shape.pixels.shape
+        )
+        overlaps.append(overlap(box, shape.box) if hit.ids[0] == number else 0.0)
+    assert first >= 22
+    assert np.mean(np.array(overlaps) >= 0.75) >= 0.85

@@ -1,0 +1,317 @@
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import lance
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from sketchseek.errors import SketchseekError
+from sketchseek.storage import durable
+from sketchseek.storage import store as store_module
+from sketchseek.storage.snapshot import Snapshot
+from sketchseek.storage.store import Change, Expansion, Location, Recipe, Store, schema_of
+
+RECIPE = Recipe("compact", {"frequencies": [0.0, 1.5]}, 4, 9, "canny", "1")
+
+
+def rows(ids: Sequence[str], recipe: Recipe = RECIPE, **columns: Sequence[Any]) -> pa.Table:
+    n = len(ids)
+    values: dict[str, Any] = {
+        "id": ids,
+        "path": [b"/p/" + i.encode() for i in ids],
+        "size": [1] * n,
+        "modified": [1] * n,
+        "digest": [b"d"] * n,
+        "width": [30] * n,
+        "height": [20] * n,
+        "thumbnail": [b"t" * 2000] * n,
+        "code": [[1, 2, 3, 4]] * n,
+        "norms": [[0.5] * 9] * n,
+        "frame": [[0, 0, 30, 20]] * n,
+        "expansion": [None] * n,
+        "failure": [None] * n,
+        **columns,
+    }
+    schema = schema_of(recipe)
+    return pa.Table.from_arrays([pa.array(values[f.name], f.type) for f in schema], schema=schema)
+
+
+def ids_in(store: Store) -> list[str]:
+    return sorted(store.table(["id"])["id"].to_pylist())
+
+
+def add(store: Store, *ids: str, forget: Sequence[str] = ()) -> None:
+    store.commit(lambda: Change(rows(ids) if ids else None, forget))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store.create(tmp_path / "index", RECIPE)
+
+
+def test_rows_come_back_and_the_recipe_with_them(store: Store) -> None:
+    add(store, "a", "b")
+    again = Store.open(store.location.text)
+    assert ids_in(again) == ["a", "b"]
+    assert again.recipe == RECIPE
+    assert again.version == store.version == store.location.latest_version()
+
+
+def test_a_change_is_one_transaction(store: Store) -> None:
+    add(store, "a", "b", "c")
+    before = store.version
+    store.commit(lambda: Change(rows(["a"], size=[99]), forget=["a", "c", "not there"]))
+    assert store.version == before + 1
+    assert ids_in(store) == ["a", "b"]
+    assert store.rows(["a"], ["size"])["size"].to_pylist() == [99]
+
+
+def test_a_fragment_may_lose_all_its_rows(store: Store) -> None:
+    add(store, "a")
+    add(store, "b")
+    add(store, forget=["a", "b"])
+    assert ids_in(Store.open(store.location.text)) == []
+    add(store, "c", forget=["b"])
+    assert ids_in(store) == ["c"]
+
+
+def test_nothing_to_change_commits_nothing(store: Store) -> None:
+    before = store.version
+    store.commit(Change)
+    assert store.version == before
+
+
+def test_two_stores_see_each_others_rows_before_they_change_anything(store: Store) -> None:
+    other = Store.open(store.location.text)
+    add(store, "a")
+    seen: list[list[str]] = []
+
+    def prepare() -> Change:
+        seen.append(ids_in(other))
+        return Change(rows(["b"]))
+
+    other.commit(prepare)
+    assert seen == [["a"]]
+    assert store.refresh()
+    assert not store.refresh()
+    assert ids_in(store) == ["a", "b"]
+
+
+def test_files_are_on_disk_before_the_commit_and_the_manifest_before_it_is_acknowledged(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(store, "a", "b")
+    events: list[str] = []
+    fsync, commit = os.fsync, lance.LanceDataset.commit
+
+    def recorded_fsync(descriptor: int) -> None:
+        events.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+        fsync(descriptor)
+
+    def recorded_commit(*args: Any, **options: Any) -> Any:
+        events.append("commit")
+        return commit(*args, **options)
+
+    monkeypatch.setattr(durable.os, "fsync", recorded_fsync)
+    monkeypatch.setattr(lance.LanceDataset, "commit", staticmethod(recorded_commit))
+    add(store, "c", forget=["a"])
+    at = events.index("commit")
+    kinds = [os.path.splitext(event)[1] or os.path.basename(event) for event in events]
+    assert sorted(kinds[:at]) == [".arrow", ".lance", "_deletions", "data"]
+    assert sorted(kinds[at + 1 :]) == [".manifest", "_versions"]
+
+
+def test_a_manifest_torn_by_a_power_cut_is_discarded(store: Store) -> None:
+    add(store, "a")
+    add(store, "b")
+    versions = Path(store.location.table) / "_versions"
+    newest = min(versions.glob("*.manifest"))
+    for torn in (b"", newest.read_bytes()[:20]):
+        newest.write_bytes(torn)
+        again = Store.open(store.location.text)
+        assert ids_in(again) == ["a"]
+        add(again, "b")
+        assert ids_in(Store.open(store.location.text)) == ["a", "b"]
+
+
+def test_tidying_merges_fragments_and_takes_orphans_away(store: Store) -> None:
+    for number in range(store_module.MANY_FRAGMENTS + 3):
+        add(store, f"{number:03d}")
+    reader = Store.open(store.location.text)
+    data = Path(store.location.table) / "data"
+    orphan = data / "0123456789abcdef.lance"
+    orphan.write_bytes(b"left by a killed process")
+    store.tidy()
+    assert len(store.dataset.get_fragments()) == 1
+    assert len(ids_in(store)) == store_module.MANY_FRAGMENTS + 3
+    assert not orphan.exists()
+    assert len(ids_in(reader)) == store_module.MANY_FRAGMENTS + 3, "a reader of the old version goes on"
+    store.tidy(keep=timedelta(0))
+    assert len(list(data.iterdir())) == 1
+    assert len(list((data.parent / "_versions").glob("*.manifest"))) == 1
+
+
+def test_a_large_fragment_is_not_rewritten_for_a_few_small_ones() -> None:
+    sizes = {0: 500_000, **dict.fromkeys(range(1, 40), 256)}
+    assert store_module._worth_merging(sizes) == set(range(1, 40))
+
+
+def test_rows_mostly_forgotten_leave_the_disk(store: Store) -> None:
+    ids = [f"{number:03d}" for number in range(50)]
+    add(store, *ids)
+    add(store, forget=ids[:40])
+    store.tidy()
+    assert ids_in(store) == ids[40:]
+    assert store.dataset.get_fragments()[0].physical_rows == 10
+
+
+def test_no_index_is_said_in_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(SketchseekError, match=r"There is no index in .*sketchseek index FOLDER"):
+        Store.open(tmp_path / "nowhere")
+
+
+def test_a_newer_schema_is_refused_in_words(store: Store) -> None:
+    newer = {**json.loads(RECIPE.to_json()), "schema": 99}
+    store.dataset.update_schema_metadata({"sketchseek": json.dumps(newer)})
+    with pytest.raises(SketchseekError, match=r"schema 99.*update sketchseek"):
+        Store.open(store.location.text)
+
+
+def test_a_table_of_somebody_else_is_refused(tmp_path: Path) -> None:
+    lance.write_dataset(pa.table({"x": [1]}), str(tmp_path / "index" / "pictures.lance"))
+    with pytest.raises(SketchseekError, match="did not make"):
+        Store.open(tmp_path / "index")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("No space left on device (os error 28)", "is full"),
+        ("Read-only file system (os error 30)", "read-only"),
+        ("Permission denied (os error 13)", "read-only"),
+        ("something else, rust/lance/src/x.rs:12:3", "something else$"),
+    ],
+)
+def test_what_the_disk_says_becomes_a_sentence(store: Store, text: str, sentence: str) -> None:
+    def prepare() -> Change:
+        raise OSError(text)
+
+    with pytest.raises(SketchseekError, match=sentence):
+        store.commit(prepare)
+
+
+def test_expansion_can_be_named_later(store: Store) -> None:
+    store.set_expansion(Expansion("net", "7", 3))
+    add(store, "a")
+    assert Store.open(store.location.text).recipe.expansion == Expansion("net", "7", 3)
+
+
+def test_an_object_store_works_the_same(tmp_path: Path) -> None:
+    where = f"file-object-store://{tmp_path}/index"
+    assert not Location(where).exists()
+    store = Store.create(where, RECIPE)
+    assert Location(where).exists()
+    add(store, "a", "b")
+    add(store, "c", forget=["a"])
+    store.tidy()
+    again = Store.open(where)
+    assert ids_in(again) == ["b", "c"]
+    assert len(Snapshot.of(again)) == 2
+    assert not (tmp_path / "index" / "lock").exists()
+
+
+def _create(where: str, ready: Any) -> None:
+    ready.wait()
+    Store.create(where, RECIPE)
+
+
+def test_two_processes_may_create_one_index(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    ready = context.Barrier(2)
+    processes = [context.Process(target=_create, args=(str(tmp_path / "i"), ready)) for _ in range(2)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0, 0]
+    assert ids_in(Store.open(tmp_path / "i")) == []
+
+
+class TestSnapshot:
+    def test_it_is_the_table_without_what_failed(self, store: Store) -> None:
+        table = rows(["a", "b", "c"], path=[b"/one", b"/\xff two", b"/3"], failure=[None, None, "damaged"])
+        store.commit(lambda: Change(table))
+        snapshot = Snapshot.of(store)
+        assert [snapshot.path(i) for i in range(len(snapshot))] == ["/one", "/\udcff two"]
+        assert snapshot.ids.tolist() == [b"a", b"b"]
+        assert snapshot.codes.tolist() == [[1, 2, 3, 4]] * 2
+        assert snapshot.norms.shape == (2, 3, 3)
+
+    def test_a_file_gives_back_what_was_saved(self, store: Store) -> None:
+        store.set_expansion(Expansion("net", "7", 3))
+        vector = np.array([1, 2, 3], np.float16).tobytes()
+        table = rows(["a", "b"], store.recipe, expansion=[vector, None])
+        store.commit(lambda: Change(table))
+        saved = Snapshot.of(store)
+        saved.save(store.location)
+        loaded = Snapshot.load(store.location, store.version)
+        assert loaded is not None
+        assert loaded.recipe == store.recipe
+        for name in ("ids", "paths", "path_ends", "width", "height", "codes", "norms", "frames", "expansion"):
+            np.testing.assert_array_equal(getattr(loaded, name), getattr(saved, name))
+        assert isinstance(loaded.codes, np.memmap)
+
+    def test_an_empty_index_has_one_too(self, store: Store) -> None:
+        Snapshot.of(store).save(store.location)
+        loaded = Snapshot.load(store.location, store.version)
+        assert loaded is not None
+        assert len(loaded) == 0
+
+    def test_a_damaged_file_is_none(self, store: Store) -> None:
+        add(store, "a")
+        Snapshot.of(store).save(store.location)
+        file = store.location.folder / f"snapshot-{store.version}.bin"
+        whole = file.read_bytes()
+        for damaged in (b"", whole[:-1], b"x" + whole[1:], whole[:60]):
+            file.write_bytes(damaged)
+            assert Snapshot.load(store.location, store.version) is None
+
+    def test_saving_takes_older_ones_away(self, store: Store) -> None:
+        Snapshot.of(store).save(store.location)
+        add(store, "a")
+        Snapshot.of(store).save(store.location)
+        assert [f.name for f in store.location.folder.glob("snapshot-*")] == [f"snapshot-{store.version}.bin"]
+
+    def test_rows_that_were_only_added_are_all_that_is_read(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from sketchseek.storage import snapshot as snapshot_module
+
+        add(store, "a", "b")
+        before = Snapshot.of(store)
+        store.commit(lambda: Change(rows(["c", "d"], path=[b"/longer path", b"/x"], failure=[None, "no"])))
+        read: list[int] = []
+        real = snapshot_module._read
+
+        def counted(store: Store, fragments: list[Any]) -> Any:
+            read.append(len(fragments))
+            return real(store, fragments)
+
+        monkeypatch.setattr(snapshot_module, "_read", counted)
+        grown, whole = Snapshot.of(store, before), Snapshot.of(store)
+        add(store, "e", forget=["a"])
+        changed, anew = Snapshot.of(store, grown), Snapshot.of(store)
+        assert read == [1, 2, 3, 3], "a deletion makes it read everything"
+        for one, other in ((grown, whole), (changed, anew)):
+            for name in ("ids", "paths", "path_ends", "width", "codes", "norms", "frames", "fragments"):
+                np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+        assert [grown.path(i) for i in range(3)] == ["/p/a", "/p/b", "/longer path"]
+        assert changed.ids.tolist() == [b"b", b"c", b"e"]
