@@ -54,7 +54,7 @@ class Layer(nn.Module):
 
 
 class Network(nn.Module):
-    """As src/sketchseek/expansion/efficientnet.py writes it, up to the last feature map."""
+    """As src/sketchseek/depiction/efficientnet.py writes it, up to the last feature map."""
 
     def __init__(self, tensors: dict) -> None:
         super().__init__()
