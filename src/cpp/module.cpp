@@ -5,9 +5,10 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <atomic>
 #include <cmath>
 #include <cstring>
-#include <memory>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -164,28 +165,13 @@ class Collection {
 
   // Bytes of everything that a search reads.
   int64_t bytes() const {
-    return db_.n * row_size() + (int64_t)(inverse_.size() * 4 + tail_.size() + laid_out_[kX].size() + laid_out_[kY].size());
+    return db_.n * row_size() + (int64_t)(inverse_.size() * 4 + tail_.size()) + laid_out_bytes_.load();
   }
 
-  // Lays the projections out for scanning; done once, when a method first needs them.
+  // Lays the projections out for scanning: once, by the first of the threads that need them, while the others wait.
   void lay_out_projections() {
-    if (db_.projections[kX]) return;
-    nb::gil_scoped_release free;
-    const int dx = db_.dx(), ndo = 2 * db_.no - 1;
-    const int64_t value = db_.bytes ? 1 : 4, size = row_size();
-    for (int axis : {kX, kY}) {
-      std::vector<char> out((size_t)(db_.padded * dx * ndo * value), 0);
-      for (int64_t i = 0; i < db_.n; ++i) {
-        const char* row = static_cast<const char*>(db_.vectors) + i * size;
-        char* lane = out.data() + (i / kBlock * dx * ndo * kBlock + i % kBlock) * value;
-        for (int a = 0; a < dx; ++a)
-          for (int o = 0; o < ndo; ++o)
-            std::memcpy(lane + (a * ndo + o) * kBlock * value, row + (a * (axis == kX ? dx : 1) * ndo + o) * value, value);
-      }
-      laid_out_[axis] = std::move(out);
-    }
-    db_.projections[kY] = laid_out_[kY].data();
-    db_.projections[kX] = laid_out_[kX].data();
+    nb::gil_scoped_release free;  // before waiting: who is first may want the lock
+    std::call_once(laid_out_once_, [this] { lay_out(); });
   }
 
   Out<float> scores(const PreparedQuery& query, Ids ids, int threads) const {
@@ -323,6 +309,25 @@ class Collection {
     return std::max<int64_t>(4 * kBlock, std::min<int64_t>(kChunk, count / (4 * threads) / kBlock * kBlock));
   }
 
+  void lay_out() {
+    const int dx = db_.dx(), ndo = 2 * db_.no - 1;
+    const int64_t value = db_.bytes ? 1 : 4, size = row_size();
+    for (int axis : {kX, kY}) {
+      std::vector<char> out((size_t)(db_.padded * dx * ndo * value), 0);
+      for (int64_t i = 0; i < db_.n; ++i) {
+        const char* row = static_cast<const char*>(db_.vectors) + i * size;
+        char* lane = out.data() + (i / kBlock * dx * ndo * kBlock + i % kBlock) * value;
+        for (int a = 0; a < dx; ++a)
+          for (int o = 0; o < ndo; ++o)
+            std::memcpy(lane + (a * ndo + o) * kBlock * value, row + (a * (axis == kX ? dx : 1) * ndo + o) * value, value);
+      }
+      laid_out_[axis] = std::move(out);
+    }
+    db_.projections[kY] = laid_out_[kY].data();
+    db_.projections[kX] = laid_out_[kX].data();
+    laid_out_bytes_ = (int64_t)(laid_out_[kX].size() + laid_out_[kY].size());
+  }
+
   int64_t row_size() const { return (int64_t)db_.dimensions() * (db_.bytes ? 1 : 4); }
 
   void check(const PreparedQuery& query) const {
@@ -355,6 +360,8 @@ class Collection {
   Database db_;
   std::vector<float> inverse_;
   std::vector<char> tail_, laid_out_[3];
+  std::once_flag laid_out_once_;
+  std::atomic<int64_t> laid_out_bytes_{0};
 };
 
 // Numbers of the k product codes with the largest sums of table entries, best first. codes (blocks, parts / 2,
@@ -410,7 +417,6 @@ NB_MODULE(_engine, m) {
       .def("__len__", &Collection::size)
       .def_prop_ro("build", &Collection::build)
       .def_prop_ro("bytes", &Collection::bytes)
-      .def("lay_out_projections", &Collection::lay_out_projections)
       .def("scores", &Collection::scores, "query"_a, "ids"_a.none(), "threads"_a)
       .def("plain_scores", &Collection::plain_scores, "query"_a, "ids"_a.none(), "threads"_a)
       .def("project", &Collection::project, "query"_a, "axis"_a, "ids"_a.none(), "threads"_a)
