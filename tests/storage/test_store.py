@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import multiprocessing
 import os
@@ -129,17 +130,69 @@ def test_files_are_on_disk_before_the_commit_and_the_manifest_before_it_is_ackno
     assert sorted(kinds[at + 1 :]) == [".manifest", "_versions"]
 
 
-def test_a_manifest_torn_by_a_power_cut_is_discarded(store: Store) -> None:
+def manifests(store: Store) -> list[Path]:
+    """From the newest to the oldest."""
+    return sorted((Path(store.location.table) / "_versions").glob("*.manifest"))
+
+
+def test_a_manifest_torn_by_a_power_cut_is_put_aside(store: Store) -> None:
     add(store, "a")
     add(store, "b")
-    versions = Path(store.location.table) / "_versions"
-    newest = min(versions.glob("*.manifest"))
-    for torn in (b"", newest.read_bytes()[:20]):
+    newest = manifests(store)[0]
+    for torn in (b"", b"LA", newest.read_bytes()[:20]):
         newest.write_bytes(torn)
         again = Store.open(store.location.text)
         assert ids_in(again) == ["a"]
+        assert (store.location.folder / f"torn-{newest.name}").read_bytes() == torn
         add(again, "b")
         assert ids_in(Store.open(store.location.text)) == ["a", "b"]
+
+
+def test_no_more_than_the_newest_manifest_is_put_aside(store: Store) -> None:
+    add(store, "a")
+    add(store, "b")
+    before = manifests(store)
+    for manifest in before[:2]:
+        manifest.write_bytes(b"")
+    for _ in range(2):
+        with pytest.raises(SketchseekError, match=r"is damaged: its last two manifests are cut short"):
+            Store.open(store.location.text)
+    assert manifests(store) == before
+
+
+def test_what_others_leave_in_the_folder_is_passed_over(store: Store) -> None:
+    """macOS leaves `._` files on disks of other kinds."""
+    add(store, "a")
+    for file in [file for file in store.location.folder.rglob("*") if file.is_file()]:
+        file.with_name("._" + file.name).write_bytes(b"\0\5\26\7 Mac OS X")
+    assert Location(store.location.text).exists()
+    again = Store.open(store.location.text)
+    add(again, "b", forget=["a"])
+    again.tidy()
+    assert ids_in(Store.open(store.location.text)) == ["b"]
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.EACCES, errno.EMFILE])
+def test_a_manifest_that_cannot_be_read_stays_where_it_is(
+    store: Store, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """Whoever runs the tests as root may read every file, so the refusal is simulated."""
+    add(store, "a")
+    add(store, "b")
+    before = manifests(store)
+    real = Path.open
+
+    def refuse(path: Path, *arguments: Any, **options: Any) -> Any:
+        if path.suffix == ".manifest":
+            raise OSError(number, os.strerror(number), str(path))
+        return real(path, *arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", refuse)
+        with pytest.raises(SketchseekError, match=f"Cannot read the index in .*: {os.strerror(number)}"):
+            Store.open(store.location.text)
+    assert manifests(store) == before
+    assert ids_in(Store.open(store.location.text)) == ["a", "b"]
 
 
 def test_tidying_merges_fragments_and_takes_orphans_away(store: Store) -> None:
@@ -197,7 +250,7 @@ def test_a_table_of_somebody_else_is_refused(tmp_path: Path) -> None:
         ("No space left on device (os error 28)", "is full"),
         ("Read-only file system (os error 30)", "read-only"),
         ("Permission denied (os error 13)", "read-only"),
-        ("something else, rust/lance/src/x.rs:12:3", "something else$"),
+        ("something else, rust/lance/src/x.rs:12:3", "something else\\.$"),
     ],
 )
 def test_what_the_disk_says_becomes_a_sentence(store: Store, text: str, sentence: str) -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import SketchseekError
-from .durable import exclusive, sync_files
+from .durable import exclusive, replace_file, sync_files
 
 if TYPE_CHECKING:
     import lance
@@ -33,6 +33,8 @@ KEEP_OLD_VERSIONS = timedelta(minutes=10)  # a reader that opened a version may 
 MANY_FRAGMENTS = 32
 _METADATA_KEY = b"sketchseek"
 _LAST_VERSION = 2**64 - 1  # Lance counts down from here in the names of its manifests
+_MANIFEST_NAME = re.compile(r"\d{20}\.manifest")
+_MANIFEST_END = b"LANC"
 
 
 @dataclass(frozen=True)
@@ -122,18 +124,26 @@ class Location:
             return False
         return True
 
+    def manifests(self) -> list[Path]:
+        """The manifests of a local table, one a version, from the newest to the oldest.
+
+        What others leave beside them, as macOS does its `._` files, is passed over.
+        """
+        if self.is_uri:
+            return []
+        folder = f"{self.table}/_versions"
+        try:
+            names = os.listdir(folder)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise _unreadable(self, error) from error
+        return [Path(folder, name) for name in sorted(names) if _MANIFEST_NAME.fullmatch(name)]
+
     def latest_version(self) -> int | None:
         """The newest committed version, read from file names alone; None where that takes Lance."""
-        if self.is_uri:
-            return None
-        try:
-            names = os.listdir(f"{self.table}/_versions")
-        except OSError:
-            return None
-        numbers = [name[:-9] for name in names if name.endswith(".manifest")]
-        if not numbers or not all(len(number) == 20 and number.isdigit() for number in numbers):
-            return None
-        return _LAST_VERSION - int(min(numbers))
+        manifests = self.manifests()
+        return _LAST_VERSION - int(manifests[0].stem) if manifests else None
 
 
 class Store:
@@ -177,13 +187,13 @@ class Store:
         import lance
 
         location = Location(where)
-        _discard_torn_manifest(location)
+        _put_torn_manifest_aside(location)
         try:
             dataset = lance.dataset(location.table)
         except (ValueError, OSError) as error:
             if "not found" in str(error).lower() or "does not exist" in str(error).lower():
                 raise no_index(location) from error
-            raise SketchseekError(f"Cannot open the index in {location}: {_first_line(error)}") from error
+            raise _unreadable(location, error) from error
         return cls(location, dataset)
 
     @property
@@ -379,36 +389,44 @@ def _turn(location: Location) -> Any:
     return nullcontext() if location.is_uri else exclusive(location.folder / LOCK)
 
 
-def _newest_manifest(location: Location) -> Path | None:
-    version = location.latest_version()
-    if version is None:
-        return None
-    return Path(location.table) / "_versions" / f"{_LAST_VERSION - version:020d}.manifest"
-
-
 def _sync_manifest(location: Location) -> None:
-    manifest = _newest_manifest(location)
-    if manifest is not None:
-        sync_files([manifest])
+    sync_files(location.manifests()[:1])
 
 
-def _discard_torn_manifest(location: Location) -> None:
-    """Take away a last manifest that a power cut left unfinished: nobody was told that it is there."""
-    while (manifest := _newest_manifest(location)) is not None and not _is_whole(manifest):
-        with in_words(location), _turn(location):
-            if not _is_whole(manifest):
-                manifest.unlink(missing_ok=True)
+def _put_torn_manifest_aside(location: Location) -> None:
+    """Move a last manifest that a power cut left unfinished out of the way: nobody was told that it is there.
+
+    Only the newest, and only one that was read and found torn: a manifest that can't be read may be whole,
+    and the one below was acknowledged.
+    """
+    try:
+        if not any(_is_torn(manifest) for manifest in location.manifests()[:1]):
+            return
+    except OSError as error:
+        raise _unreadable(location, error) from error
+    with in_words(location), _turn(location):
+        torn = [manifest for manifest in location.manifests()[:2] if _is_torn(manifest)]
+        if len(torn) > 1:
+            raise SketchseekError(
+                f"The index in {location} is damaged: its last two manifests are cut short. "
+                "Restore a copy of the folder, or index the pictures again into another --index folder."
+            )
+        for manifest in torn:
+            replace_file(manifest, location.folder / f"torn-{manifest.name}")
 
 
-def _is_whole(manifest: Path) -> bool:
+def _is_torn(manifest: Path) -> bool:
+    """Whether it is short or lacks its end."""
     try:
         with manifest.open("rb") as file:
-            file.seek(-4, os.SEEK_END)
-            return file.read() == b"LANC"
+            file.seek(max(0, os.fstat(file.fileno()).st_size - len(_MANIFEST_END)))
+            return file.read() != _MANIFEST_END
     except FileNotFoundError:
-        return True
-    except OSError:  # shorter than its last four bytes
-        return False
+        return False  # taken away since it was listed
+
+
+def _unreadable(location: Location, error: BaseException) -> SketchseekError:
+    return SketchseekError(f"Cannot read the index in {location}: {_reason(error)}.")
 
 
 @contextmanager
@@ -433,10 +451,12 @@ def in_words(location: Location) -> Iterator[None]:
                 f"Cannot write the index in {location}: the folder is read-only for you. "
                 "Name another with --index."
             ) from error
-        raise SketchseekError(f"Cannot write the index in {location}: {_first_line(error)}") from error
+        raise SketchseekError(f"Cannot write the index in {location}: {_reason(error)}.") from error
 
 
-def _first_line(error: BaseException) -> str:
-    """Lance appends its own source positions; people need none of them."""
+def _reason(error: BaseException) -> str:
+    """One line without a full stop. Lance appends its own source positions; people need none of them."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
     first = (str(error).splitlines() or [repr(error)])[0]
-    return re.sub(r",? ?\S+\.rs:\d+:\d+.*", "", first)
+    return re.sub(r",? ?\S+\.rs:\d+:\d+.*", "", first).rstrip(". ")
