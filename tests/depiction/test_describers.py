@@ -84,25 +84,8 @@ def test_other_weights_are_another_version(tmp_path):
     assert len(versions) == 3
 
 
-def vector_model(size=("h", "w")):
-    helper = onnx.helper
-    nodes = [
-        helper.make_node("GlobalAveragePool", ["x"], ["mean"]),
-        helper.make_node("Flatten", ["mean"], ["y"]),
-    ]
-    graph = helper.make_graph(
-        nodes,
-        "colours",
-        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", 3, *size])],
-        [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["n", 3])],
-    )
-    return helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8
-    ).SerializeToString()
-
-
 @pytest.mark.parametrize("size", [("h", "w"), (48, 64)])
-def test_any_onnx_with_a_vector(tmp_path, size):
+def test_any_onnx_with_a_vector(tmp_path, size, vector_model):
     path = tmp_path / "colours.onnx"
     path.write_bytes(vector_model(size))
     describer = get_describer(f"onnx:{path}")

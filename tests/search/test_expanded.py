@@ -118,9 +118,7 @@ def test_without_the_extra(folder, index, triangle, tmp_path, monkeypatch):
         again.search(triangle, blend=1.0)
 
 
-def test_two_kinds_of_descriptors_are_refused(index, triangle, tmp_path, monkeypatch):
-    from tests.expansion.test_describers import vector_model
-
+def test_two_kinds_of_descriptors_are_refused(index, triangle, tmp_path, monkeypatch, vector_model):
     (tmp_path / "colours.onnx").write_bytes(vector_model())
     with pytest.raises(SketchseekError, match="holds descriptors of efficientnet"):
         index.enable_expansion(f"onnx:{tmp_path / 'colours.onnx'}")
@@ -129,9 +127,7 @@ def test_two_kinds_of_descriptors_are_refused(index, triangle, tmp_path, monkeyp
         Index.open(index.location).search(triangle)
 
 
-def test_another_network(folder, triangle, tmp_path):
-    from tests.expansion.test_describers import vector_model
-
+def test_another_network(folder, triangle, tmp_path, vector_model):
     (tmp_path / "colours.onnx").write_bytes(vector_model())
     made = Index.create(tmp_path / "i", detector="canny", expansion=f"onnx:{tmp_path / 'colours.onnx'}")
     made.add([folder], jobs=1)

@@ -22,13 +22,18 @@ class Known:
     failure: str | None
     expanded: bool
 
+    @property
+    def lacks_expansion(self) -> bool:
+        """Whether it is a picture without a descriptor for expansion (be one wanted or not)."""
+        return self.failure is None and not self.expanded
+
 
 @dataclass
 class Changes:
     """What is to be done, and what isn't.
 
     fresh : pictures that the index doesn't know. altered : those whose size or time is another.
-    bare : those that only lack the descriptor for expansion.
+    bare : those as they were that lack the descriptor for expansion; the altered may lack it as well.
     same : those to leave. vanished : those that are no longer there. doubles : further rows of one path.
     """
 
@@ -63,7 +68,7 @@ def compare(
             never_read = row.failure is not None and not row.digest  # rights show in neither size nor time
             if never_read or stat != Stat(row.size, row.modified):
                 changes.altered.append(row)
-            elif expand and not row.expanded and row.failure is None:
+            elif expand and row.lacks_expansion:
                 changes.bare.append(row)
             else:
                 changes.same.append(row)

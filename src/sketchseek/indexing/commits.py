@@ -52,6 +52,7 @@ class _Settled:
     added: int = 0
     refreshed: int = 0
     unchanged: int = 0
+    expanded: int = 0
     moved: int = 0
     failed: list[tuple[bytes, str]] = field(default_factory=list)
 
@@ -124,6 +125,7 @@ class Commits:
         self._report.added += settled.added
         self._report.refreshed += settled.refreshed
         self._report.unchanged += settled.unchanged
+        self._report.expanded += settled.expanded
         self._report.moved += settled.moved
         for path, reason in settled.failed:
             self._report.add_failure(path, reason)
@@ -233,10 +235,12 @@ class Commits:
             elif isinstance(item, Same):
                 row["size"], row["modified"] = item.size, item.modified
                 row["expansion"] = item.expansion or row["expansion"]
-                if row["failure"] is None:
-                    settled.unchanged += 1
-                else:
+                if row["failure"] is not None:
                     settled.failed.append((item.path, row["failure"]))
+                elif item.expansion is not None:
+                    settled.expanded += 1
+                else:
+                    settled.unchanged += 1
             known = {name: row[name] for name in _COLUMNS}
             settled.known.append(Known(**known, expanded=row["expansion"] is not None))
         return _table(rows, self._store)

@@ -63,6 +63,8 @@ def update(
         commits.forget(changes.doubles, count=False)
         moved = _follow_moves(changes, seen, commits)
         commits.forget([row for row in changes.vanished if row.id not in moved])
+        if expand:
+            changes.bare += [row for row in commits.known.values() if row.id in moved and row.lacks_expansion]
         _read(changes, commits, store, options, progress)
     except KeyboardInterrupt:
         report.interrupted = True
@@ -127,16 +129,16 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def _tasks(changes: Changes) -> Iterator[Task]:
+def _tasks(changes: Changes, expand: bool) -> Iterator[Task]:
     yield from (Task(path) for path in changes.fresh)
-    yield from (Task(row.path, row.digest) for row in changes.altered)
-    yield from (Task(row.path, row.digest, expansion_only=True) for row in changes.bare)
+    for row in (*changes.altered, *changes.bare):
+        yield Task(row.path, row.digest, lacks_expansion=expand and row.lacks_expansion)
 
 
 def _read(
     changes: Changes, commits: Commits, store: Store, options: Options, progress: Progress | None
 ) -> None:
-    tasks = list(_tasks(changes))
+    tasks = list(_tasks(changes, expand=store.recipe.expansion is not None))
     if not tasks:
         return
     done = 0

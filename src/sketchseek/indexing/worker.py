@@ -22,12 +22,12 @@ class Task:
     """A picture to read.
 
     digest : the content the index knows, if any: a file with the same content isn't described again.
-    expansion_only : the vectors are there, only the descriptor for expansion is wanted.
+    lacks_expansion : what the index knows lacks the descriptor for expansion, which is wanted.
     """
 
     path: bytes
     digest: bytes | None = None
-    expansion_only: bool = False
+    lacks_expansion: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +113,10 @@ class Reader:
             return self._unread(task.path, str(error))
         except OSError as error:
             return self._unread(task.path, error.strerror or str(error))
-        if content.digest == task.digest and not task.expansion_only:
-            return Same(task.path, content.size, content.modified)
         try:
-            if task.expansion_only and content.digest == task.digest:
-                return Same(task.path, content.size, content.modified, self._expansion_alone(content.data))
+            if content.digest == task.digest:
+                expansion = self._expansion_alone(content.data) if task.lacks_expansion else None
+                return Same(task.path, content.size, content.modified, expansion)
             return self._describe(task.path, content)
         except SketchseekError as error:
             return Failed(task.path, content.size, content.modified, content.digest, str(error))
