@@ -31,7 +31,7 @@ import pyarrow as pa
 from sketchseek import Index
 from sketchseek.contours.drawing import Sketch
 from sketchseek.demo import drawings, pictures
-from sketchseek.shape.descriptor import decode, norms
+from sketchseek.shape.descriptor import norms
 from sketchseek.shape.settings import Settings
 from sketchseek.storage.store import Change, Store
 
@@ -89,7 +89,7 @@ def make_index(folder: Path, count: int, real: int) -> Path:
             [path + b"#" + name.encode() for path, name in zip(part["path"].to_pylist(), names, strict=True)],
             pa.binary(),
         )
-        lengths = norms(decode(noisy, settings), settings).reshape(number, -1)
+        lengths = norms(noisy, settings).reshape(number, -1)
         columns["norms"] = pa.FixedSizeListArray.from_arrays(pa.array(lengths.ravel()), lengths.shape[1])
         columns["code"] = pa.FixedSizeListArray.from_arrays(pa.array(noisy.ravel()), dimension)
         columns["expansion"] = pa.nulls(number, pa.binary())

@@ -21,7 +21,6 @@ from sketchseek.evaluation.datasets import data_folder
 from sketchseek.evaluation.planted import Planted, box_of, overlap, plant
 from sketchseek.search.clutter import reordered
 from sketchseek.search.ranking import Collection, rank, refine
-from sketchseek.shape.descriptor import decode, describe, encode, norms
 from sketchseek.shape.query import Query
 from sketchseek.shape.settings import Settings
 
@@ -63,9 +62,7 @@ def planted(
 
 def measure(shapes: list[Planted], points: list[Points], settings: Settings) -> Outcome:
     """Search for each shape among all."""
-    codes = encode(np.stack([describe(p, settings) for p in points]), settings)
-    collection = Collection(codes, norms(decode(codes, settings), settings), settings)
-
+    collection = Collection.of(points, settings)
     first = dict.fromkeys(STRENGTHS, 0)
     overlaps = []
     for number, shape in enumerate(shapes):

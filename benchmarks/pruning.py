@@ -19,7 +19,7 @@ import numpy as np
 from sketchseek.evaluation.bench import _enlarged
 from sketchseek.evaluation.datasets import data_folder, load
 from sketchseek.evaluation.experiment import Experiment
-from sketchseek.shape.descriptor import decode, describe, encode, norms
+from sketchseek.shape.descriptor import describe, encode, norms
 from sketchseek.shape.engine.native import NativeEngine
 from sketchseek.shape.query import Query
 from sketchseek.shape.settings import Settings
@@ -32,7 +32,7 @@ def collection(vectors: np.ndarray, n: int, settings: Settings) -> NativeEngine:
     """The photos themselves, then mixtures, n in all."""
     codes, its_norms = _enlarged(vectors, n, settings)
     real = encode(vectors, settings)[:n]
-    codes[: len(real)], its_norms[: len(real)] = real, norms(decode(real, settings), settings)
+    codes[: len(real)], its_norms[: len(real)] = real, norms(real, settings)
     twice = np.arange(0, n - 50, 50)
     codes[twice + 25], its_norms[twice + 25] = codes[twice], its_norms[twice]
     return NativeEngine(codes, its_norms, settings)

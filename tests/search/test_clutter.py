@@ -23,8 +23,7 @@ def joined(*parts):
 
 
 def collection_of(*points):
-    vectors = np.stack([describe(p, SETTINGS) for p in points])
-    return Collection(vectors, norms(vectors, SETTINGS), SETTINGS)
+    return Collection.of(points, SETTINGS, "float32")
 
 
 def test_energy_is_the_norm():

@@ -9,7 +9,7 @@ from sketchseek.contours import strength_to_points
 from sketchseek.contours.detectors import get_detector
 from sketchseek.evaluation.planted import box_of, overlap, plant, random_background, random_curves
 from sketchseek.search.ranking import Collection, SeparateKernels, largest, rank, refine
-from sketchseek.shape.descriptor import decode, describe, encode, norms
+from sketchseek.shape.descriptor import norms
 from sketchseek.shape.engine.reference import ReferenceEngine
 from sketchseek.shape.query import Query
 from sketchseek.shape.settings import Settings, X, Y
@@ -20,8 +20,7 @@ N = 220
 
 @pytest.fixture(scope="module")
 def collection() -> Collection:
-    codes = encode(np.stack([describe(random_curves(seed), COMPACT) for seed in range(N)]), COMPACT)
-    return Collection(codes, norms(decode(codes, COMPACT), COMPACT), COMPACT)
+    return Collection.of((random_curves(seed) for seed in range(N)), COMPACT)
 
 
 @pytest.fixture(scope="module")
@@ -30,9 +29,7 @@ def query() -> Query:
 
 
 def test_exhaustive_is_the_reference_in_order(collection: Collection, query: Query) -> None:
-    reference = ReferenceEngine(
-        collection.vectors, norms(decode(collection.vectors, COMPACT), COMPACT), COMPACT
-    )
+    reference = ReferenceEngine(collection.vectors, norms(collection.vectors, COMPACT), COMPACT)
     expected = reference.locate(query)
     everything = rank(collection, query)
     assert sorted(everything.ids) == list(range(N))
@@ -77,8 +74,7 @@ def test_the_more_varied_axis_goes_first() -> None:
 
 
 def test_ties_keep_the_pictures_order(query: Query) -> None:
-    v = encode(describe(random_curves(1), COMPACT), COMPACT)[None].repeat(40, axis=0)
-    same = Collection(v, norms(decode(v, COMPACT), COMPACT), COMPACT)
+    same = Collection.of([random_curves(1)] * 40, COMPACT)
     for method in ("exhaustive", "projections", "dpf"):
         np.testing.assert_array_equal(rank(same, query, method=method, k=10, shortlist=12).ids, np.arange(10))
 
@@ -109,8 +105,7 @@ def test_more_scales_and_rotations_search_the_same_vectors(collection: Collectio
     wider = collection.with_settings(more)
     assert wider.vectors is collection.vectors
     drawing = random_curves(900, closed=1)
-    small = describe(drawing.rotated(0.15).scaled(0.45).translated(60, 30), COMPACT)[None]
-    alone = Collection(small, norms(small, COMPACT), COMPACT)
+    alone = Collection.of([drawing.rotated(0.15).scaled(0.45).translated(60, 30)], COMPACT, "float32")
     usual = rank(alone, Query.of(drawing, COMPACT)).score[0]
     query = Query.of(drawing, more, rotations=(-0.15, 0.0, 0.15))
     found = rank(alone.with_settings(more), query)
@@ -136,8 +131,7 @@ def test_one_descriptor_for_each_kernel_is_three_times_the_memory_and_scores_ali
 def test_hits_are_placed_off_the_grid(scale: float, dx: float, dy: float, mirrored: bool) -> None:
     drawing = random_curves(901, closed=1)
     placed = (drawing.mirrored() if mirrored else drawing).scaled(scale).translated(dx, dy)
-    v = encode(describe(placed, COMPACT), COMPACT)[None]
-    alone = Collection(v, norms(decode(v, COMPACT), COMPACT), COMPACT)
+    alone = Collection.of([placed], COMPACT)
     query = Query.of(drawing, COMPACT)
     grid = rank(alone, query)
     fine = refine(alone, query, grid)
@@ -153,8 +147,7 @@ def test_planted_shapes_come_first_and_are_placed() -> None:
     detector = get_detector("canny")
     shapes = [plant(random_background(rng), rng, blur=4.0) for _ in range(24)]
     pictures = [shape.pixels for shape in shapes] + [random_background(rng) for _ in range(24)]
-    codes = encode(np.stack([describe(strength_to_points(detector(p)), COMPACT) for p in pictures]), COMPACT)
-    collection = Collection(codes, norms(decode(codes, COMPACT), COMPACT), COMPACT)
+    collection = Collection.of((strength_to_points(detector(p)) for p in pictures), COMPACT)
     first, overlaps = 0, []
     for number, shape in enumerate(shapes):
         query = Query.of(shape.outline, COMPACT)

@@ -281,7 +281,7 @@ def _enlarged(
     """One-byte codes and norms of n mixtures of two descriptors each, with noise of their own spread."""
     import numpy as np
 
-    from ..shape.descriptor import decode, encode, norms
+    from ..shape.descriptor import encode, norms
 
     rng = np.random.default_rng(0)
     seeds = np.asarray(seeds / np.maximum(seeds[:, :1], 1e-9), np.float32)
@@ -294,7 +294,7 @@ def _enlarged(
         share = 0.4 * rng.random((size, 1), dtype=np.float32)
         noise = rng.standard_normal((size, settings.dimensions), dtype=np.float32) * spread
         codes[begin : begin + size] = encode(seeds[one] * (1 - share) + seeds[two] * share + noise, settings)
-        all_norms[begin : begin + size] = norms(decode(codes[begin : begin + size], settings), settings)
+        all_norms[begin : begin + size] = norms(codes[begin : begin + size], settings)
     return codes, all_norms
 
 

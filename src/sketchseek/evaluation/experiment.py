@@ -18,7 +18,6 @@ from ..search.clutter import STRENGTH, reordered
 from ..search.hit import in_picture, tight_box
 from ..search.hit import place as placed_points
 from ..search.ranking import Collection, Ranking, rank, refine
-from ..shape.descriptor import decode, describe, encode, norms
 from ..shape.query import Query
 from ..shape.settings import Settings
 from .calibration import FIRST, Hits, halves
@@ -100,11 +99,7 @@ class Experiment:
 
     def collection(self, settings: Settings, storage: str = "int8") -> Collection:
         """The photos' descriptors, ready to be searched."""
-        vectors = np.stack([describe(c.points, settings) for c in self.contours])
-        if storage == "float32":
-            return Collection(vectors, norms(vectors, settings), settings)
-        codes = encode(vectors, settings)
-        return Collection(codes, norms(decode(codes, settings), settings), settings)
+        return Collection.of((c.points for c in self.contours), settings, storage)
 
     def run(
         self,

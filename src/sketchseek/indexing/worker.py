@@ -146,7 +146,7 @@ class Reader:
 
         from ..contours import picture_contours
         from ..contours.picture import thumbnail
-        from ..shape.descriptor import decode, describe, encode, norms
+        from ..shape.descriptor import describe, encode, norms
 
         contours = picture_contours(content.data, self.detector)
         points, frame = contours.subject()
@@ -161,7 +161,7 @@ class Reader:
             height=picture.height,
             thumbnail=thumbnail(picture),
             code=code.tobytes(),
-            norms=norms(decode(code, self.settings), self.settings).tobytes(),
+            norms=norms(code, self.settings).tobytes(),
             frame=np.array(frame, np.float32).tobytes(),
             expansion=None if self.describer is None else self._expansion(picture.pixels),
         )

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..contours.points import Points
 from ..shape.alignment import Placement, Start
-from ..shape.descriptor import decode, describe, encode, norms
+from ..shape.descriptor import describe, encode, norms
 from ..shape.engine import Engine, Ids
 from ..shape.engine.native import NativeEngine, select
 from ..shape.query import Query
@@ -58,6 +58,13 @@ class Collection:
         self.engine = engine(vectors, norms, settings)
         self._energy: NDArray[np.float32] | None = None
 
+    @classmethod
+    def of(cls, pictures: Iterable[Points], settings: Settings, storage: str = "int8") -> Collection:
+        """The descriptors of pictures' contours, stored as one-byte codes or as "float32"."""
+        vectors = np.stack([describe(points, settings) for points in pictures])
+        stored = encode(vectors, settings) if storage == "int8" else vectors
+        return cls(stored, norms(stored, settings), settings)
+
     def __len__(self) -> int:
         return len(self.engine)
 
@@ -71,9 +78,7 @@ class Collection:
 
     def with_settings(self, settings: Settings) -> Collection:
         """The same vectors for other kernels (`Settings.with_scales`): only the norms are computed anew."""
-        codes = self.vectors.dtype == np.int8
-        blocks = [self.vectors[b : b + _BLOCK] for b in range(0, len(self), _BLOCK)]
-        found = [norms(decode(block, settings) if codes else block, settings) for block in blocks]
+        found = [norms(self.vectors[b : b + _BLOCK], settings) for b in range(0, len(self), _BLOCK)]
         empty = np.empty((0, len(settings.scales), 3), np.float32)
         return Collection(self.vectors, np.concatenate([empty, *found]), settings)
 
@@ -223,10 +228,7 @@ class SeparateKernels:
         n = len(settings.frequencies), len(settings.orientation_frequencies)
         alone = [Settings.fit(*n, scales=(scale,)) for scale in settings.scales]
         points = list(pictures)
-        codes = [encode(np.stack([describe(p, one) for p in points]), one) for one in alone]
-        return cls(
-            tuple(Collection(c, norms(decode(c, one), one), one) for c, one in zip(codes, alone, strict=True))
-        )
+        return cls(tuple(Collection.of(points, one) for one in alone))
 
     def rank(self, drawing: Points, mirror: bool = True, threads: int | None = None) -> Ranking:
         """Every picture, by the best of its descriptors' exact scores."""

@@ -43,8 +43,13 @@ def _rows(values: Floats, frequencies: Sequence[float]) -> Floats:
 
 
 def norms(vectors: ArrayLike, settings: Settings) -> Floats:
-    """Norms under each kernel of the vectors and of their projections: (..., D) -> float32 (..., S, 3)."""
+    """Norms under each kernel of vectors and of their projections: (..., D) -> float32 (..., S, 3).
+
+    One-byte codes (int8) have the norms of what they decode to, and those of any multiple serve as well.
+    """
     vectors = np.asarray(vectors)
+    if vectors.dtype == np.int8:
+        vectors = decode(vectors, settings)
     squares = np.square(vectors, dtype=np.float64 if vectors.ndim == 1 else np.float32)
     weights = settings.norm_weights.reshape(settings.dimensions, -1).astype(squares.dtype)
     squared = (squares @ weights).reshape(*vectors.shape[:-1], len(settings.scales), 3)
@@ -56,7 +61,7 @@ def encode(vectors: ArrayLike, settings: Settings) -> Codes:
     """One byte a component: (..., D) -> int8 (..., D).
 
     Each vector is stretched by a factor of its own until its largest code is 127. The factor cancels in the
-    cosine and is not kept: norms are to be taken from `decode(encode(V))`.
+    cosine and is not kept: norms are to be taken from the codes.
     """
     steps = np.asarray(vectors, np.float32) / settings.component_scales
     peak = np.abs(steps).max(axis=-1, keepdims=True)

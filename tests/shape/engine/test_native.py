@@ -12,7 +12,7 @@ import pytest
 from sketchseek.errors import SketchseekError
 from sketchseek.evaluation.planted import random_curves
 from sketchseek.shape.alignment import Placement, Start
-from sketchseek.shape.descriptor import decode, describe, encode, norms
+from sketchseek.shape.descriptor import describe, encode, norms
 from sketchseek.shape.engine import _engine
 from sketchseek.shape.engine.native import VARIABLE, NativeEngine, build_name
 from sketchseek.shape.engine.reference import ReferenceEngine
@@ -37,10 +37,8 @@ def made(settings: Settings, n: int, storage: str) -> tuple[np.ndarray, np.ndarr
     for seed in range(n):
         vectors[seed] = describe(random_curves(seed), settings)
     vectors[3:4] = 0
-    if storage == "float32":
-        return vectors, norms(vectors, settings)
-    codes = encode(vectors, settings)
-    return codes, norms(decode(codes, settings), settings)
+    stored = encode(vectors, settings) if storage == "int8" else vectors
+    return stored, norms(stored, settings)
 
 
 @lru_cache
@@ -178,7 +176,7 @@ def mixtures(settings: Settings, n: int) -> tuple[np.ndarray, np.ndarray]:
     share = 0.6 * rng.random((n, 1), np.float32)
     codes = encode(seeds[rng.integers(0, 60, n)] + share * seeds[rng.integers(0, 60, n)], settings)
     codes[5000:5040] = codes[9000:9040]
-    return codes, norms(decode(codes, settings), settings)
+    return codes, norms(codes, settings)
 
 
 @pytest.mark.parametrize("preset", ["compact", "precise"])
@@ -209,7 +207,7 @@ def test_one_byte_scores_are_close_to_those_of_floats() -> None:
         vectors = np.stack([describe(random_curves(seed), settings) for seed in range(400)])
         codes = encode(vectors, settings)
         floats = NativeEngine(vectors, norms(vectors, settings), settings)
-        bytes_ = NativeEngine(codes, norms(decode(codes, settings), settings), settings)
+        bytes_ = NativeEngine(codes, norms(codes, settings), settings)
         queries = [Query.of(random_curves(seed, closed=1), settings) for seed in range(700, 706)]
         errors = np.abs([floats.scores(q) - bytes_.scores(q) for q in queries])
         assert errors.max() < 0.005

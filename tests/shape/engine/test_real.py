@@ -14,7 +14,7 @@ from sketchseek.contours import picture_contours
 from sketchseek.contours.detectors import get_detector
 from sketchseek.contours.drawing import Sketch
 from sketchseek.contours.points import Points
-from sketchseek.shape.descriptor import decode, describe, encode, norms
+from sketchseek.shape.descriptor import describe, encode, norms
 from sketchseek.shape.engine.native import NativeEngine
 from sketchseek.shape.engine.reference import ReferenceEngine
 from sketchseek.shape.query import Query
@@ -49,7 +49,7 @@ def test_engine_and_reference_agree(photos: list[Points], drawings: list[Points]
     for axis in (X, Y):
         np.testing.assert_allclose(native.project(query, axis), reference.project(query, axis), atol=1e-5)
     codes = encode(vectors, settings)
-    code_norms = norms(decode(codes, settings), settings)
+    code_norms = norms(codes, settings)
     bytes_ = NativeEngine(codes, code_norms, settings)
     assert_settles(bytes_, ReferenceEngine(codes, code_norms, settings), query)
     errors = np.abs([bytes_.scores(q) - native.scores(q) for q in (Query.of(d, settings) for d in drawings)])
@@ -63,7 +63,7 @@ def test_the_pruned_top_is_the_exhaustive_one(photos: list[Points], drawings: li
     rng = np.random.default_rng(0)
     one, two = seeds[rng.integers(0, len(seeds), (2, 20_000))]
     codes = encode(one / one[:, :1] + 0.5 * rng.random((20_000, 1)) * two / two[:, :1], settings)
-    engine = NativeEngine(codes, norms(decode(codes, settings), settings), settings)
+    engine = NativeEngine(codes, norms(codes, settings), settings)
     for drawing in drawings:
         query = Query.of(drawing, settings)
         scores = engine.scores(query)

@@ -11,7 +11,6 @@ from ...contours.detectors.canny import Canny
 from ...search.clutter import reordered
 from ...search.hit import place
 from ...search.ranking import Collection, rank, refine
-from ...shape.descriptor import decode, describe, encode, norms
 from ...shape.query import Query
 from ...shape.settings import Settings
 from ..planted import plant, random_background
@@ -25,9 +24,7 @@ def draw(out: Path) -> None:
     rng = np.random.default_rng(11)
     planted = [plant(random_background(rng), rng) for _ in range(PICTURES)]
     settings, detector = Settings.preset("precise"), Canny()
-    vectors = np.stack([describe(strength_to_points(detector(p.pixels)), settings) for p in planted])
-    codes = encode(vectors, settings)
-    collection = Collection(codes, norms(decode(codes, settings), settings), settings)
+    collection = Collection.of((strength_to_points(detector(p.pixels)) for p in planted), settings)
 
     figure = new_figure(figsize=(1.4 * (HITS + 1), 1.15 * ROWS))
     axes = figure.subplots(ROWS, HITS + 1)
