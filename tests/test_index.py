@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import shutil
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -272,6 +273,48 @@ def test_threads_search_while_another_adds(filled: Index, square: Sketch, tmp_pa
     assert expected[0] not in after
     assert all(answer in (expected, after) for answer in answers)
     assert len(answers) == 20
+
+
+def test_threads_share_one_index(filled: Index, square: Sketch, tmp_path: Path) -> None:
+    """Some add and remove, others search, read thumbnails and refresh: nothing is lost."""
+    where, folder = tmp_path / "copy", Path(filled.location).parent
+    shutil.copytree(filled.location, where)
+    index = Index.open(where)
+    names = sorted(path.name for path in folder.glob("*.png"))
+    errors: list[BaseException] = []
+    done = threading.Event()
+
+    def writer(mine: list[str]) -> None:
+        for name in mine:
+            assert index.remove(folder / name) == 1
+        assert index.add([folder / name for name in mine], jobs=1).added == len(mine)
+
+    def reader() -> None:
+        while not done.is_set():
+            hits = index.search(square, k=len(names))
+            assert len({hit.picture for hit in hits}) == len(hits)
+            with suppress(SketchseekError):  # one was removed since
+                index.thumbnails([hit.id for hit in hits])
+            index.info()
+            index.refresh()
+
+    def guarded(work: Any, *arguments: Any) -> None:
+        try:
+            work(*arguments)
+        except BaseException as error:  # a panic of Lance is no Exception
+            errors.append(error)
+
+    readers = [threading.Thread(target=guarded, args=(reader,)) for _ in range(4)]
+    writers = [threading.Thread(target=guarded, args=(writer, names[i::20][:2])) for i in range(4)]
+    for thread in (*readers, *writers):
+        thread.start()
+    for thread in writers:
+        thread.join()
+    done.set()
+    for thread in readers:
+        thread.join()
+    assert not errors
+    assert sorted(os.path.basename(hit.picture) for hit in index.search(square, k=50)) == names
 
 
 def test_hits_show_themselves_in_a_notebook(filled: Index, square: Sketch) -> None:

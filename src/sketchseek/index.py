@@ -153,11 +153,15 @@ class Index:
 
     @property
     def store(self) -> Store:
-        """The table on disk, opened when first needed: searching takes only the snapshot."""
+        """The table on disk, to read from, opened when first needed: searching takes only the snapshot."""
         with self._lock:
             if self._store is None:
                 self._store = Store.open(self._location.text)
             return self._store
+
+    def _writer(self) -> Store:
+        """The table, for one thread to write to."""
+        return Store.open(self._location.text)
 
     def add(
         self,
@@ -176,7 +180,7 @@ class Index:
         from .indexing import Options, update
 
         roots = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-        report = update(self.store, roots, Options(jobs, exclude, forget_missing), progress)
+        report = update(self._writer(), roots, Options(jobs, exclude, forget_missing), progress)
         self.refresh(save=True)
         return report
 
@@ -185,13 +189,14 @@ class Index:
         from .indexing import remove
 
         roots = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-        count = remove(self.store, roots)
+        count = remove(self._writer(), roots)
         self.refresh(save=True)
         return count
 
     def enable_expansion(self, name: str = DEFAULT_DESCRIBER) -> None:
         """Keep a descriptor for query expansion from now on; the next `add` gives it to pictures without."""
-        present = self.store.recipe.expansion
+        store = self._writer()
+        present = store.recipe.expansion
         wanted = _expansion(name)
         if present == wanted:
             return
@@ -200,7 +205,7 @@ class Index:
                 f"This index holds descriptors of {present.name} {present.version}, not of "
                 f"{wanted.name} {wanted.version}: index the pictures again into another --index folder."
             )
-        self.store.set_expansion(wanted)
+        store.set_expansion(wanted)
         self.refresh()
 
     def refresh(self, save: bool = False) -> bool:
@@ -366,7 +371,7 @@ class Index:
             self._view.number(identifier)
         with self._lock:
             self.store.refresh()
-            table = self.store.rows(list(set(identifiers)), ["id", "thumbnail"])
+        table = self.store.rows(list(set(identifiers)), ["id", "thumbnail"])
         found = dict(zip(table["id"].to_pylist(), table["thumbnail"].to_pylist(), strict=True))
         try:
             return [found[identifier] for identifier in identifiers]
@@ -376,6 +381,8 @@ class Index:
     def info(self) -> dict[str, Any]:
         """As `info` prints it."""
         recipe = self.recipe
+        with self._lock:
+            self.store.refresh()
         return {
             "pictures": len(self),
             "failed": self.store.dataset.count_rows("failure IS NOT NULL"),

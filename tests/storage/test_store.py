@@ -18,7 +18,7 @@ from sketchseek.errors import SketchseekError
 from sketchseek.storage import durable
 from sketchseek.storage import store as store_module
 from sketchseek.storage.snapshot import Snapshot
-from sketchseek.storage.store import Change, Expansion, Location, Recipe, Store, schema_of
+from sketchseek.storage.store import Change, Expansion, Location, Recipe, Store, Version, schema_of
 
 RECIPE = Recipe("compact", {"frequencies": [0.0, 1.5]}, 4, 9, "canny", "1")
 
@@ -354,9 +354,9 @@ class TestSnapshot:
         read: list[int] = []
         real = snapshot_module._read
 
-        def counted(store: Store, fragments: list[Any]) -> Any:
+        def counted(version: Version, fragments: list[Any]) -> Any:
             read.append(len(fragments))
-            return real(store, fragments)
+            return real(version, fragments)
 
         monkeypatch.setattr(snapshot_module, "_read", counted)
         grown, whole = Snapshot.of(store, before), Snapshot.of(store)
@@ -368,3 +368,21 @@ class TestSnapshot:
                 np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
         assert [grown.path(i) for i in range(3)] == ["/p/a", "/p/b", "/longer path"]
         assert changed.ids.tolist() == [b"b", b"c", b"e"]
+
+    def test_it_is_of_one_version_while_the_table_moves_on(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from sketchseek.storage import snapshot as snapshot_module
+
+        add(store, "a", "b")
+        before = store.version
+        real = snapshot_module._read
+
+        def meanwhile(*arguments: Any) -> Any:
+            read = real(*arguments)
+            add(store, "c", forget=["a"])
+            return read
+
+        monkeypatch.setattr(snapshot_module, "_read", meanwhile)
+        snapshot = Snapshot.of(store)
+        assert (snapshot.version, snapshot.ids.tolist()) == (before, [b"a", b"b"])

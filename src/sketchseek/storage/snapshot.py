@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .durable import exclusive, replace_file
-from .store import Location, Recipe, Store, schema_of
+from .store import Location, Recipe, Store, Version, schema_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,8 +62,9 @@ class Snapshot:
     @classmethod
     def of(cls, store: Store, before: Snapshot | None = None) -> Snapshot:
         """Read the table's present version; where rows were only added since `before`, only those."""
-        recipe = store.recipe
-        fragments = store.dataset.get_fragments()
+        current = store.current  # from start to end: the store may go on meanwhile
+        recipe = current.recipe
+        fragments = current.dataset.get_fragments()
         names = [f"{f.fragment_id} {f.deletion_file() or ''}" for f in fragments]
         grown = (
             before is not None
@@ -71,14 +72,14 @@ class Snapshot:
             and names[: len(before.fragments)] == before.fragments
         )
         old = before if grown else None
-        parts = _read(store, fragments[len(old.fragments) :] if old is not None else fragments)
+        parts = _read(current, fragments[len(old.fragments) :] if old is not None else fragments)
         lengths = np.concatenate([part.pop("path_lengths") for part in parts])
         if old is not None:
             parts.insert(0, {name: getattr(old, name) for name in parts[0]})
             lengths = np.concatenate([np.diff(old.path_ends, prepend=0), lengths])
         arrays = {name: np.concatenate([part.pop(name) for part in parts]) for name in list(parts[0])}
         arrays["path_ends"] = np.cumsum(lengths, dtype=np.int64)
-        return cls(store.version, recipe, names, **arrays)
+        return cls(current.number, recipe, names, **arrays)
 
     @classmethod
     def load(cls, location: Location, version: int) -> Snapshot | None:
@@ -135,19 +136,19 @@ def _remove_older(folder: Path, version: int) -> None:
             path.unlink(missing_ok=True)
 
 
-def _read(store: Store, fragments: list[Any]) -> list[dict[str, NDArray[Any]]]:
+def _read(version: Version, fragments: list[Any]) -> list[dict[str, NDArray[Any]]]:
     """The rows of some fragments that are pictures, batch by batch; one empty batch where there are none."""
     columns = ["id", "path", "width", "height", "code", "norms", "frame"]
-    if store.recipe.expansion is not None:
+    if version.recipe.expansion is not None:
         columns.append("expansion")
     parts = []
     if fragments:
-        scanner = store.dataset.scanner(
+        scanner = version.dataset.scanner(
             columns=columns, filter="failure IS NULL", fragments=fragments, scan_in_order=True
         )
-        parts = [_arrays_of(batch, store.recipe) for batch in scanner.to_batches() if batch.num_rows]
-    empty = schema_of(store.recipe).empty_table().select(columns)
-    return parts or [_arrays_of(empty, store.recipe)]
+        parts = [_arrays_of(batch, version.recipe) for batch in scanner.to_batches() if batch.num_rows]
+    empty = schema_of(version.recipe).empty_table().select(columns)
+    return parts or [_arrays_of(empty, version.recipe)]
 
 
 def _arrays_of(batch: pa.RecordBatch | pa.Table, recipe: Recipe) -> dict[str, NDArray[Any]]:

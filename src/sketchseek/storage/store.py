@@ -146,13 +146,28 @@ class Location:
         return _LAST_VERSION - int(manifests[0].stem) if manifests else None
 
 
+@dataclass(frozen=True)
+class Version:
+    """One version of the table. Nothing moves it on, so that any number of threads may read it."""
+
+    dataset: lance.LanceDataset
+    recipe: Recipe
+
+    @property
+    def number(self) -> int:
+        """Counts the commits."""
+        return int(self.dataset.version)
+
+
 class Store:
-    """Rows of pictures in a Lance table; see the module for what it promises."""
+    """Rows of pictures in a Lance table; see the module for what it promises.
+
+    Threads may read from one Store while it goes to newer versions; a thread that writes has its own.
+    """
 
     def __init__(self, location: Location, dataset: lance.LanceDataset) -> None:
         self.location = location
-        self.dataset = dataset
-        self.recipe = _recipe_of(dataset, location)
+        self.current = Version(dataset, _recipe_of(dataset, location))
 
     @classmethod
     def create(cls, where: str | os.PathLike[str], recipe: Recipe) -> Store:
@@ -197,19 +212,35 @@ class Store:
         return cls(location, dataset)
 
     @property
+    def dataset(self) -> lance.LanceDataset:
+        """The version that this object reads, for Lance."""
+        return self.current.dataset
+
+    @property
+    def recipe(self) -> Recipe:
+        """Everything that gave the vectors."""
+        return self.current.recipe
+
+    @property
     def version(self) -> int:
-        """The version that this object reads."""
-        return int(self.dataset.version)
+        """The number of the version that this object reads."""
+        return self.current.number
 
     def refresh(self) -> bool:
         """Go to the newest version; True when that is another one."""
-        if self.location.latest_version() == self.version:
-            return False
         before = self.version
-        self.dataset.checkout_latest()
-        if self.version != before:
-            self.recipe = _recipe_of(self.dataset, self.location)
+        if self.location.latest_version() == before:
+            return False
+        dataset = self._opened_anew()
+        if dataset.version != before:
+            self.current = Version(dataset, _recipe_of(dataset, self.location))
         return self.version != before
+
+    def _opened_anew(self) -> lance.LanceDataset:
+        """The newest version, for one call alone: what other threads read is never moved nor written with."""
+        import lance
+
+        return lance.dataset(self.location.table)
 
     def table(self, columns: list[str], where: str | None = None) -> pa.Table:
         """Columns of every row, or of the rows an SQL condition picks."""
@@ -288,17 +319,17 @@ class Store:
         return updated, removed
 
     def _committed(self, dataset: lance.LanceDataset) -> None:
-        self.dataset = dataset
+        self.current = Version(dataset, _recipe_of(dataset, self.location))
         if not self.location.is_uri:
             _sync_manifest(self.location)
 
     def set_expansion(self, expansion: Expansion) -> None:
         """Say which descriptor the expansion column holds from now on."""
         with in_words(self.location), _turn(self.location):
-            self.refresh()
-            self.recipe = replace(self.recipe, expansion=expansion)
-            self.dataset.update_schema_metadata({_METADATA_KEY.decode(): self.recipe.to_json()})
-            self._committed(self.dataset)
+            dataset = self._opened_anew()
+            recipe = replace(_recipe_of(dataset, self.location), expansion=expansion)
+            dataset.update_schema_metadata({_METADATA_KEY.decode(): recipe.to_json()})
+            self._committed(dataset)
 
     def tidy(self, keep: timedelta = KEEP_OLD_VERSIONS) -> None:
         """Merge small fragments and drop old versions and orphans, when there are enough of them.
@@ -307,14 +338,14 @@ class Store:
         orphan. In an object store, where there are no turns, orphans wait for Lance's own seven days.
         """
         with in_words(self.location), _turn(self.location):
-            self.refresh()
-            self._merge_fragments()
-            self.dataset.cleanup_old_versions(keep, delete_unverified=not self.location.is_uri)
+            dataset = self._opened_anew()
+            self._merge_fragments(dataset)
+            dataset.cleanup_old_versions(keep, delete_unverified=not self.location.is_uri)
 
-    def _merge_fragments(self) -> None:
+    def _merge_fragments(self, dataset: lance.LanceDataset) -> None:
         from lance.optimize import Compaction
 
-        fragments = self.dataset.get_fragments()
+        fragments = dataset.get_fragments()
         live = {f.fragment_id: f.physical_rows - f.num_deletions for f in fragments}
         worn = {f.fragment_id for f in fragments if f.num_deletions > f.physical_rows // 5}
         small = _worth_merging(live)
@@ -322,16 +353,16 @@ class Store:
         if not chosen:
             return
         options = {"excluded_fragment_ids": [i for i in live if i not in chosen], "batch_size": 1024}
-        results = [task.execute(self.dataset) for task in Compaction.plan(self.dataset, options).tasks]
+        results = [task.execute(dataset) for task in Compaction.plan(dataset, options).tasks]
         if not results:
             return
         if not self.location.is_uri:
             data = Path(self.location.table) / "data"
             new = [f for r in results for f in json.loads(r.json())["new_fragments"]]
             sync_files(data / file["path"] for fragment in new for file in fragment["files"])
-        Compaction.commit(self.dataset, results)
-        self.dataset.checkout_latest()
-        self._committed(self.dataset)
+        Compaction.commit(dataset, results)
+        dataset.checkout_latest()
+        self._committed(dataset)
 
 
 def _worth_merging(rows: dict[int, int]) -> set[int]:
