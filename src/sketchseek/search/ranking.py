@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..contours.points import Points
-from ..shape.alignment import Placement, Start
 from ..shape.descriptor import describe, encode, norms
 from ..shape.engine import Engine, Ids
 from ..shape.engine.native import NativeEngine, select
+from ..shape.placement import Placement, Start
 from ..shape.query import Query
 from ..shape.settings import Settings, X, Y
 

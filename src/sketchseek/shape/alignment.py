@@ -10,12 +10,11 @@ many database-side ones (..., D).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .descriptor import mirror_signs, norms, projection
+from .placement import Placement, Start
 from .query import Query
 from .settings import FULL, RADIANS, Settings, X, Y
 
@@ -76,24 +75,6 @@ def binary_2d(coefficients: ArrayLike, dx: ArrayLike, dy: ArrayLike, settings: S
     """The binary polynomial: signs of the coefficients times signs of the variables, (..., Tx, Ty)."""
     cx, cy = (_sign(basis(np.asarray(d) * RADIANS, settings.frequencies)) for d in (dx, dy))
     return cx @ _sign(np.asarray(coefficients)) @ cy.T
-
-
-@dataclass(frozen=True)
-class Placement:
-    """Where each of n pictures shows the drawing best.
-
-    score : (n,) cosine. pose : (n,) index into the query's poses. mirrored : (n,) bool.
-    dx, dy : (n,) pixels of the 400 frame, from the picture's centre to the drawing's.
-    """
-
-    score: NDArray[np.float32]
-    pose: NDArray[np.int32]
-    mirrored: NDArray[np.bool_]
-    dx: NDArray[np.float32]
-    dy: NDArray[np.float32]
-
-    def __len__(self) -> int:
-        return len(self.score)
 
 
 def variants(query: Query) -> list[tuple[int, bool, Array]]:
@@ -206,22 +187,6 @@ def climb(
             for new, old in zip(found, (value, gradient, hessian), strict=True)
         )
     return at[:, 0] / RADIANS, at[:, 1] / RADIANS, value
-
-
-@dataclass(frozen=True)
-class Start:
-    """From where each of n pictures' places are looked for off the grid.
-
-    first, last : (n,) the poses of a query that are tried: first ... last - 1. mirrored : (n,) bool.
-    dx, dy : (n,) pixels. within : (n,) how far from there, along each axis, in pixels.
-    """
-
-    first: NDArray[np.int32]
-    last: NDArray[np.int32]
-    mirrored: NDArray[np.bool_]
-    dx: Array
-    dy: Array
-    within: Array
 
 
 def settle(vectors: ArrayLike, query: Query, start: Start) -> Placement:

@@ -11,11 +11,11 @@ import pytest
 
 from sketchseek.errors import SketchseekError
 from sketchseek.evaluation.planted import random_curves
-from sketchseek.shape.alignment import Placement, Start
 from sketchseek.shape.descriptor import describe, encode, norms
 from sketchseek.shape.engine import _engine
 from sketchseek.shape.engine.native import VARIABLE, NativeEngine, build_name
 from sketchseek.shape.engine.reference import ReferenceEngine
+from sketchseek.shape.placement import Placement, Start
 from sketchseek.shape.query import Query
 from sketchseek.shape.settings import PRESETS, Settings, X, Y
 
@@ -240,3 +240,34 @@ def test_an_index_fits_in_its_memory() -> None:
     assert engine.memory / len(engine) <= 300
     engine.project(Query.of(random_curves(1, closed=1), settings), X)
     assert engine.memory / len(engine) <= 360
+
+
+@pytest.mark.parametrize("engine", [NativeEngine, ReferenceEngine])
+def test_the_top_of_grouped_rows_is_one_row_a_picture(engine: Any) -> None:
+    settings = Settings.preset("compact")
+    vectors, its_norms = made(settings, 60, "int8")
+    again = np.r_[np.arange(60), 7, 7, 31]  # rows that are equal
+    collection = engine(vectors[again], its_norms[again], settings)
+    query = Query.of(random_curves(500, closed=1), settings)
+    rng = np.random.default_rng(0)
+    groups = np.r_[rng.integers(0, 20, 60), 30, 31, 31].astype(np.int32)
+    prior = np.where(rng.random(63) < 0.3, 1, 0.9).astype(np.float32)
+    scores = collection.scores(query) * prior
+    best = {g: min((-scores[i], i) for i in np.flatnonzero(groups == g)) for g in np.unique(groups)}
+    expected = sorted(best.values())
+    for k in (1, 5, len(expected), 63):
+        ids, found = collection.top(query, k, groups=groups, prior=prior)
+        np.testing.assert_array_equal(ids, [i for _, i in expected[:k]])
+        np.testing.assert_array_equal(found, scores[ids])
+    plain, _ = collection.top(query, 63)
+    np.testing.assert_array_equal(collection.top(query, 63, prior=np.ones(63))[0], plain)
+    for wrong in (
+        {"groups": groups[1:]},
+        {"groups": groups - 1},
+        {"prior": prior * 2},
+        {"prior": prior * np.nan},
+    ):
+        with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be"):
+            collection.top(query, 3, **wrong)
+    with pytest.raises(ValueError, match="k must be positive"):
+        collection.top(query, 0)

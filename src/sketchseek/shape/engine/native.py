@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import SketchseekError
-from ..alignment import Placement, Start
 from ..descriptor import feature_map, mirror_signs, projection
 from ..energy import CELLS, SAMPLES, orientation_weights, roots, samples
+from ..placement import Placement, Start
 from ..query import Query
 from ..settings import FULL, RADIANS, Settings, X, Y
-from . import Ids, Scores, _engine
+from . import Groups, Ids, Scores, _engine, best_of_groups, check_top
 
 VARIABLE = "SKETCHSEEK_ENGINE"
 """Environment variable that forces one build: portable, avx2, avx512 or neon."""
@@ -80,8 +80,19 @@ class NativeEngine:
         """See `Engine.scores`."""
         return self._collection.scores(self._prepared(query), _ids(ids), _threads(threads))
 
-    def top(self, query: Query, k: int, threads: int | None = None) -> tuple[Ids, Scores]:
+    def top(
+        self,
+        query: Query,
+        k: int,
+        threads: int | None = None,
+        *,
+        groups: Groups | None = None,
+        prior: Scores | None = None,
+    ) -> tuple[Ids, Scores]:
         """See `Engine.top`."""
+        groups, prior = check_top(len(self), k, groups, prior)
+        if groups is not None or prior is not None:
+            return best_of_groups(self.scores(query, threads=threads), k, groups, prior)
         return self._collection.top(self._prepared(query), k, _threads(threads))
 
     def project(self, query: Query, axis: int, ids: Ids | None = None, threads: int | None = None) -> Scores:

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..alignment import Placement, Start, align, align_near, align_projection, settle
+from ..alignment import align, align_near, align_projection, settle
 from ..descriptor import decode
 from ..energy import energy_cells
+from ..placement import Placement, Start
 from ..query import Query
 from ..settings import Settings
-from . import Ids, Scores
+from . import Groups, Ids, Scores, best_of_groups, check_top
 
 _BLOCK = 2000
 
@@ -33,11 +34,18 @@ class ReferenceEngine:
         """See `Engine.scores`."""
         return self.locate(query, ids, threads=threads).score
 
-    def top(self, query: Query, k: int, threads: int | None = None) -> tuple[Ids, Scores]:
+    def top(
+        self,
+        query: Query,
+        k: int,
+        threads: int | None = None,
+        *,
+        groups: Groups | None = None,
+        prior: Scores | None = None,
+    ) -> tuple[Ids, Scores]:
         """See `Engine.top`."""
-        scores = self.scores(query, threads=threads)
-        ids = np.argsort(-scores, kind="stable")[:k]
-        return ids, scores[ids]
+        groups, prior = check_top(len(self), k, groups, prior)
+        return best_of_groups(self.scores(query, threads=threads), k, groups, prior)
 
     def project(self, query: Query, axis: int, ids: Ids | None = None, threads: int | None = None) -> Scores:
         """See `Engine.project`."""

@@ -1,0 +1,42 @@
+"""Where pictures show a drawing: what every engine answers with, and what it starts from off the grid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where each of n pictures shows the drawing best.
+
+    score : (n,) cosine. pose : (n,) index into the query's poses. mirrored : (n,) bool.
+    dx, dy : (n,) pixels of the 400 frame, from the picture's centre to the drawing's.
+    """
+
+    score: NDArray[np.float32]
+    pose: NDArray[np.int32]
+    mirrored: NDArray[np.bool_]
+    dx: NDArray[np.float32]
+    dy: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.score)
+
+
+@dataclass(frozen=True)
+class Start:
+    """From where each of n pictures' places are looked for off the grid.
+
+    first, last : (n,) the poses of a query that are tried: first ... last - 1. mirrored : (n,) bool.
+    dx, dy : (n,) pixels. within : (n,) how far from there, along each axis, in pixels.
+    """
+
+    first: NDArray[np.int32]
+    last: NDArray[np.int32]
+    mirrored: NDArray[np.bool_]
+    dx: NDArray[np.float64]
+    dy: NDArray[np.float64]
+    within: NDArray[np.float64]
