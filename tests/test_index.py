@@ -432,6 +432,53 @@ def test_a_picture_that_cannot_be_read_for_the_moment_is_not_lost(
     assert len(index) == 6
 
 
+_SHORT_OF_MEMORY = """
+from sketchseek.contours import picture, seeing
+def load_picture(*arguments, **options):
+    from sketchseek.errors import SketchseekError
+    raise SketchseekError("It needs more memory than there is.") from MemoryError()
+seeing.load_picture = picture.load_picture = load_picture
+"""
+_KILLED = """
+import os
+from sketchseek.indexing import worker
+worker.Reader._describe = worker.Reader._expansion_alone = lambda *_: os.kill(os.getpid(), 9)
+"""
+_UNEXPECTED = """
+from sketchseek.indexing import worker
+def fail(*_): raise ValueError("bad allocation")
+worker.Reader._describe = worker.Reader._expansion_alone = fail
+"""
+
+
+@pytest.mark.parametrize(
+    "ill", [_SHORT_OF_MEMORY, _KILLED, _UNEXPECTED], ids=["memory", "signal", "unexpected"]
+)
+def test_a_failure_of_the_machine_passes(
+    index: Index,
+    pictures: Path,
+    tmp_path: Path,
+    vector_model: Any,
+    ill: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It spoils no row, and what it kept out comes in with the next run."""
+    from sketchseek.indexing import workers
+
+    known = pictures / "inner"
+    assert index.add(known, jobs=1).added == 2
+    (tmp_path / "colours.onnx").write_bytes(vector_model())
+    index.enable_expansion(f"onnx:{tmp_path / 'colours.onnx'}")
+    with monkeypatch.context() as patch:
+        patch.setattr(workers, "_START", "import sys; sys.path[:] = {path!r}\n" + ill + workers._START)
+        report = index.add(pictures, jobs=1)
+        assert (report.added, len(report.failed), len(index)) == (0, 6, 2)
+        still = index.add(pictures, jobs=1, retry=False)
+        assert {reason for path, reason in still.failed if "inner" not in path} == {report.failed[0][1]}
+    report = index.add(pictures, jobs=1)
+    assert (report.added, report.expanded, report.failed, len(index)) == (4, 2, [], 6)
+
+
 def test_a_time_in_the_future_does_not_make_every_run_write(
     index: Index, pictures: Path, draw_picture: Any
 ) -> None:

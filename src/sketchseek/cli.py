@@ -15,6 +15,7 @@ from . import __version__
 from .errors import SketchseekError
 
 Command = Callable[[argparse.Namespace], int]
+WATCH_RETRY_S = 3600.0  # between two tries to read what the machine failed to read, while watching
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -165,14 +166,18 @@ def run_index(args: argparse.Namespace) -> int:
             detector=args.detector or "neural",
             expansion=args.expansion,
         )
+    retried = float("-inf")
     try:
         while True:
+            retry = time.monotonic() - retried >= WATCH_RETRY_S
+            retried = time.monotonic() if retry else retried
             with shown(sys.stderr) as progress:
                 report = index.add(
                     args.paths,
                     jobs=args.jobs,
                     exclude=args.exclude,
                     forget_missing=args.forget_missing,
+                    retry=retry,
                     progress=progress,
                 )
             if args.json:

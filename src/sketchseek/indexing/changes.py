@@ -46,12 +46,19 @@ class Changes:
 
 
 def compare(
-    known: Iterable[Known], walk: Walk, roots: Sequence[bytes], *, forget_missing: bool, expand: bool
+    known: Iterable[Known],
+    walk: Walk,
+    roots: Sequence[bytes],
+    *,
+    forget_missing: bool,
+    expand: bool,
+    retry: bool = True,
 ) -> Changes:
     """Sort the pictures under `roots` by what happened to them.
 
     Rows below a root that is missing or suddenly empty, as a drive that is not mounted is, are kept
-    unless `forget_missing`; rows below a folder that could not be read are always kept.
+    unless `forget_missing`; rows below a folder that could not be read are always kept. A picture that
+    the machine failed to read counts as altered if `retry`: neither rights nor memory show in size or time.
     """
     changes = Changes()
     kept = list(walk.unseen)
@@ -65,8 +72,8 @@ def compare(
         met.add(row.path)
         stat = walk.files.get(row.path)
         if stat is not None:
-            never_read = row.failure is not None and not row.digest  # rights show in neither size nor time
-            if never_read or stat != Stat(row.size, row.modified):
+            machine_failed = row.failure is not None and not row.digest
+            if (retry and machine_failed) or stat != Stat(row.size, row.modified):
                 changes.altered.append(row)
             elif expand and row.lacks_expansion:
                 changes.bare.append(row)

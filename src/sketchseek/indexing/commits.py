@@ -193,10 +193,8 @@ class Commits:
                 else:
                     settled.failed.append((path, row.failure))
                 continue
-            if row is not None and row.failure is None and isinstance(item, Failed) and not item.digest:
-                settled.failed.append(
-                    (path, item.reason)
-                )  # the disk failed, not the picture: keep what is known
+            if row is not None and isinstance(item, Failed) and _is_kept(row, item):
+                settled.failed.append((path, item.reason))
                 continue
             if row is not None and _agrees(row, item):
                 _count_unchanged(settled, item)
@@ -244,6 +242,11 @@ class Commits:
             known = {name: row[name] for name in _COLUMNS}
             settled.known.append(Known(**known, expanded=row["expansion"] is not None))
         return _table(rows, self._store)
+
+
+def _is_kept(row: Known, item: Failed) -> bool:
+    """Whether a row is good in spite of a failure: the machine failed, or it once read the same content."""
+    return row.failure is None and item.digest in (b"", row.digest)
 
 
 def _agrees(row: Known, item: Described | Failed) -> bool:

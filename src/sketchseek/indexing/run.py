@@ -28,11 +28,13 @@ class Options:
     jobs : worker processes; None for one a core.
     exclude : patterns of names, or of paths below the root, to pass over.
     forget_missing : forget the pictures of a root that is missing or empty.
+    retry : read again pictures whose reading failed for want of memory, time or rights.
     """
 
     jobs: int | None = None
     exclude: Sequence[str] = ()
     forget_missing: bool = False
+    retry: bool = True
 
 
 def update(
@@ -55,7 +57,9 @@ def update(
         if not any(is_under(row.path, [root]) for row in known):
             raise SketchseekError(f"There is no file or folder {os.fsdecode(root)}.")
     expand = store.recipe.expansion is not None
-    changes = compare(known, seen, roots, forget_missing=options.forget_missing, expand=expand)
+    changes = compare(
+        known, seen, roots, forget_missing=options.forget_missing, expand=expand, retry=options.retry
+    )
     report = Report(kept=_kept(seen, options, [row.path for row in known]))
     report.looking = time.monotonic() - start
     commits = Commits(store, known, report)

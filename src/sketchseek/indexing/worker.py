@@ -59,7 +59,11 @@ class Same:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The picture can't be read, and why."""
+    """The picture can't be read, and why.
+
+    digest : of the content that can't be read; empty when the machine failed (memory, time, a signal, the
+        disk), which says nothing about the picture: it is tried again.
+    """
 
     path: bytes
     size: int
@@ -119,10 +123,11 @@ class Reader:
                 return Same(task.path, content.size, content.modified, expansion)
             return self._describe(task.path, content)
         except SketchseekError as error:
-            return Failed(task.path, content.size, content.modified, content.digest, str(error))
+            digest = b"" if _machine_failed(error) else content.digest
+            return Failed(task.path, content.size, content.modified, digest, str(error))
         except Exception as error:
             reason = f"unexpected {type(error).__name__}: {error}"
-            return Failed(task.path, content.size, content.modified, content.digest, reason)
+            return Failed(task.path, content.size, content.modified, b"", reason)
 
     def _unread(self, path: bytes, reason: str) -> Result:
         try:
@@ -165,6 +170,19 @@ class Reader:
             frame=np.array(frame, np.float32).tobytes(),
             expansion=None if self.describer is None else self._expansion(picture.pixels),
         )
+
+
+def _machine_failed(error: BaseException) -> bool:
+    """Whether there was too little memory, or the system refused something, behind what is said of a picture.
+
+    A decoder's own complaints may be OSErrors, too, but have no number.
+    """
+    behind: BaseException | None = error
+    while behind is not None:
+        if isinstance(behind, MemoryError) or (isinstance(behind, OSError) and behind.errno is not None):
+            return True
+        behind = behind.__cause__
+    return False
 
 
 def read_steadily(path: bytes, attempts: int = 3) -> _Content:

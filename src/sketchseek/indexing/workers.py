@@ -19,7 +19,6 @@ from pathlib import Path
 
 from ..errors import SketchseekError
 from ..storage.store import Recipe
-from .changes import digest_of_file
 from .worker import Failed, Gone, Result, Task
 
 AHEAD = 3  # tasks sent to a worker before it answers, so that it never waits
@@ -166,8 +165,7 @@ def _failure(task: Task, reason: str) -> Result:
         found = os.stat(task.path)
     except OSError:
         return Gone(task.path)
-    digest = digest_of_file(task.path) or b""
-    return Failed(task.path, found.st_size, found.st_mtime_ns, digest, reason)
+    return Failed(task.path, found.st_size, found.st_mtime_ns, b"", reason)
 
 
 def _how(status: int) -> str:
