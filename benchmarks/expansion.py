@@ -19,12 +19,13 @@ from sketchseek.depiction.describers import DRAWING_SIDE, PICTURE_SIDE, PLUS_MIN
 from sketchseek.depiction.drawing import RENDERINGS, render
 from sketchseek.depiction.quantisation import ProductCodes
 from sketchseek.depiction.weights import read_tensors
-from sketchseek.evaluation.calibration import FIRST, Hits, halves
+from sketchseek.evaluation.calibration import FIRST, FirstHits, halves
 from sketchseek.evaluation.experiment import Experiment
 from sketchseek.evaluation.extraction import PictureContours, cache_folder
 from sketchseek.evaluation.metrics import average_precision, bootstrap_interval, precision_at
 from sketchseek.search.clutter import local_scores
-from sketchseek.search.ranking import place
+from sketchseek.search.ranking import located
+from sketchseek.search.search import Answer, Options, place_hits
 from sketchseek.shape.query import Query
 from sketchseek.shape.settings import Settings
 
@@ -126,11 +127,11 @@ def kept(source: list[bytes], make: Callable[[], dict[str, np.ndarray]]) -> dict
 def shape_scores(e: Experiment) -> tuple[Scores, Scores]:
     """Of every drawing with every photo, at the defaults: the cosine, and normalised locally."""
     settings = Settings.preset()
-    collection = e.collection(settings)
+    collection = e.view(settings).collection
     cosine, local = [], []
     for sketch in e.sketches:
         query = Query.of(sketch.points, settings)
-        placed = place(collection, query, np.arange(len(collection)))
+        placed = located(collection, query, np.arange(len(collection)))
         cosine.append(placed.score)
         local.append(local_scores(collection, query, placed))
     return np.array(cosine), np.array(local)
@@ -269,7 +270,7 @@ def boxed(s: Set, n: int = EXPAND) -> list[str]:
     e = s.experiment
     chosen = np.sort(np.random.default_rng(0).permutation(len(e.sketches))[:BOXED])
     scores = blended(s, BLEND)[chosen]
-    collection = e.collection(Settings.preset())
+    view = e.view(Settings.preset())
     network = Network(
         "efficientnet", efficientnet.build(read_tensors(efficientnet.shipped_weights())), PLUS_MINUS_ONE
     )
@@ -279,8 +280,9 @@ def boxed(s: Set, n: int = EXPAND) -> list[str]:
     for i, row in zip(chosen, scores, strict=True):
         first = np.argsort(-row)[: 3 * n]
         weights = row[first[:n]] - row[first[-1]]
-        query = Query.of(e.sketches[i].points, collection.settings)
-        boxes = e.hit_boxes(e.sketches[i], collection, query, place(collection, query, first[:n]))
+        query = Query.of(e.sketches[i].points, view.settings)
+        answer = Answer(query, located(view.collection, query, first[:n]), row[first[:n]], row[first[:n]])
+        boxes = [np.array(hit.box) for hit in place_hits(view, e.sketches[i], answer, Options(n))]
         crops = [
             crop(load_picture(e.data.photos[p]).pixels, b, e.contours[p])
             for p, b in zip(first, boxes, strict=False)
@@ -313,7 +315,7 @@ def crop(pixels: np.ndarray, box: np.ndarray, photo: PictureContours, margin: fl
     return pixels[top:bottom, left:right] if right - left > 8 and bottom - top > 8 else pixels
 
 
-def first_hits(s: Set) -> Hits:
+def first_hits(s: Set) -> FirstHits:
     """The first hits of a search at the defaults, by the scores that order them."""
     half = halves([q.category for q in s.experiment.data.queries])
     scores, right = [], []
@@ -321,7 +323,7 @@ def first_hits(s: Set) -> Hits:
         ids, score = rerank(ShapeScores(row), s.pictures, FIRST, drawing=drawing)
         scores.append(score)
         right.append(relevant[ids])
-    return Hits(np.concatenate(scores).astype(float), np.concatenate(right), np.repeat(half, FIRST))
+    return FirstHits(np.concatenate(scores).astype(float), np.concatenate(right), np.repeat(half, FIRST))
 
 
 VARIANTS: dict[str, Callable[[Set, Scores, int], Scores]] = {

@@ -16,12 +16,11 @@ import numpy as np
 from sketchseek.contours import strength_to_points
 from sketchseek.contours.detectors import get_detector
 from sketchseek.contours.picture import load_picture
-from sketchseek.contours.points import Points
 from sketchseek.evaluation.datasets import data_folder
-from sketchseek.evaluation.planted import Planted, box_of, overlap, plant
-from sketchseek.search.clutter import reordered
-from sketchseek.search.ranking import Collection, rank, refine
-from sketchseek.shape.query import Query
+from sketchseek.evaluation.experiment import view_of
+from sketchseek.evaluation.extraction import PictureContours
+from sketchseek.evaluation.planted import Planted, overlap, plant
+from sketchseek.search.search import Options, place_hits, ranked
 from sketchseek.shape.settings import Settings
 
 STRENGTHS = (0.0, 0.2, 0.4, 0.6, 0.8)
@@ -38,7 +37,7 @@ class Outcome:
 
 def planted(
     detector: str = "neural", blur: float = 0.0, shapes: int = 100, others: int = 300
-) -> tuple[list[Planted], list[Points]]:
+) -> tuple[list[Planted], list[PictureContours]]:
     """Shapes planted in the first photos of `sysu`, and the contours of all photos, those first."""
     import cv2
 
@@ -48,7 +47,7 @@ def planted(
     photos = sorted((place / "sysu" / "photos").rglob("*.jpg"))[: shapes + others]
     rng = np.random.default_rng(0)
     detect = get_detector(detector)
-    found, points = [], []
+    found, contours = [], []
     for number, path in enumerate(photos):
         pixels = load_picture(path).pixels
         if number < shapes:
@@ -56,24 +55,23 @@ def planted(
             pixels = found[-1].pixels
         elif blur:
             pixels = cv2.GaussianBlur(pixels, (0, 0), blur)
-        points.append(strength_to_points(detect(pixels)))
-    return found, points
+        contours.append(PictureContours.whole(strength_to_points(detect(pixels)), pixels))
+    return found, contours
 
 
-def measure(shapes: list[Planted], points: list[Points], settings: Settings) -> Outcome:
+def measure(shapes: list[Planted], contours: list[PictureContours], settings: Settings) -> Outcome:
     """Search for each shape among all."""
-    collection = Collection.of(points, settings)
+    view = view_of(contours, settings)
     first = dict.fromkeys(STRENGTHS, 0)
     overlaps = []
     for number, shape in enumerate(shapes):
-        query = Query.of(shape.outline, settings)
-        ranking = rank(collection, query)
         for strength in STRENGTHS:
-            local, _ = reordered(collection, query, ranking, 1, strength=strength)
-            first[strength] += int(local.ids[0] == number)
-        hit = refine(collection, query, ranking.take(np.flatnonzero(ranking.ids == number)))
-        found = (float(a[0]) for a in (hit.scale, hit.dx, hit.dy))
-        overlaps.append(overlap(shape.box, box_of(shape.outline, *found, shape.pixels.shape)))
+            options = Options(len(view), clutter=strength)
+            answer = ranked(view, shape.sketch, options)
+            first[strength] += int(answer.ranking.ids[0] == number)
+        at = int(np.flatnonzero(answer.ranking.ids == number)[0])
+        (hit,) = place_hits(view, shape.sketch, answer.take(slice(at, at + 1)), options)
+        overlaps.append(overlap(shape.box, hit.box))
     return Outcome(len(shapes), first, np.array(overlaps))
 
 

@@ -20,12 +20,13 @@ import expansion
 import planted
 from sketchseek.errors import SketchseekError
 from sketchseek.evaluation import ablations, figures
-from sketchseek.evaluation.calibration import Hits, bins, calibration_error, judged
+from sketchseek.evaluation.calibration import FirstHits, bins, calibration_error, judged
 from sketchseek.evaluation.experiment import Experiment, first_hits
 from sketchseek.evaluation.figures import frequencies, reliability, rerankings, shortlists
 from sketchseek.evaluation.metrics import bootstrap_interval
 from sketchseek.evaluation.scoring import QueryScore, summary
 from sketchseek.search.clutter import STRENGTH
+from sketchseek.search.search import Options
 from sketchseek.shape.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -107,9 +108,8 @@ def change(scores: list[QueryScore], baseline: list[QueryScore]) -> str:
 
 
 def plain(settings: Settings = DEFAULT, **options: Any) -> Callable[[Experiment], list[QueryScore]]:
-    storage = options.pop("storage", "int8")
-    options.setdefault("place", False)
-    return lambda e: e.run(e.collection(settings, storage), **options)
+    storage, place = options.pop("storage", "int8"), options.pop("place", False)
+    return lambda e: e.run(e.view(settings, storage), Options(**options), place=place)
 
 
 def curve_table(measured: dict[str, ablations.Curves], label: Callable[[float], str]) -> str:
@@ -249,7 +249,7 @@ def planted_shapes(r: Results) -> str:
 
 
 def confidence(r: Results) -> str:
-    kinds: dict[str, dict[str, Hits]] = {
+    kinds: dict[str, dict[str, FirstHits]] = {
         "shape": {e.data.name: first_hits(e) for e in r.sets()},
         "everything": {s.name: expansion.first_hits(s) for s in r.depicted},
     }

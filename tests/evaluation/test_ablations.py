@@ -12,7 +12,7 @@ from sketchseek.contours.points import Points
 from sketchseek.evaluation import ablations
 from sketchseek.evaluation.calibration import (
     Curve,
-    Hits,
+    FirstHits,
     bins,
     calibration_error,
     fit,
@@ -24,6 +24,7 @@ from sketchseek.evaluation.datasets import AnnotatedQuery, DataSet
 from sketchseek.evaluation.experiment import Experiment, first_hits
 from sketchseek.evaluation.extraction import PictureContours
 from sketchseek.evaluation.planted import outline_points, random_curves, random_shape
+from sketchseek.search.search import Options
 from sketchseek.shape.settings import Settings
 
 COMPACT = Settings.preset("compact")
@@ -64,7 +65,7 @@ def test_the_joint_map_does_with_few_frequencies_what_the_harmonic_one_cannot(ex
 
 def test_a_shortlist_of_everything_is_the_exact_search(experiment):
     curves = ablations.shortlists(experiment, COMPACT)
-    exact = [s.average_precision for s in experiment.run(experiment.collection(COMPACT), clutter=0.0)]
+    exact = [s.average_precision for s in experiment.run(experiment.view(COMPACT), Options(clutter=0.0))]
     for points in curves.values():
         share, scores = points[-1]
         assert share == 1
@@ -99,7 +100,7 @@ def test_a_curve_is_found_again_and_keeps_its_word():
     rng = np.random.default_rng(0)
     true = Curve(0.5, 0.1)
     score = rng.uniform(0, 1, 20_000)
-    hits = Hits(score, rng.random(len(score)) < true(score), rng.random(len(score)) < 0.5)
+    hits = FirstHits(score, rng.random(len(score)) < true(score), rng.random(len(score)) < 0.5)
     found = fit([hits])
     np.testing.assert_allclose(found(score), true(score), atol=0.03)
     (sure,) = held_out([hits])
@@ -111,8 +112,8 @@ def test_a_collection_of_few_kinds_is_judged_but_not_fitted_on():
     rng = np.random.default_rng(1)
     true = Curve(0.5, 0.1)
     score = rng.uniform(0, 1, 20_000)
-    mixed = Hits(score, rng.random(len(score)) < true(score), rng.random(len(score)) < 0.5)
-    always = Hits(score, np.ones(len(score), bool), mixed.half)
+    mixed = FirstHits(score, rng.random(len(score)) < true(score), rng.random(len(score)) < 0.5)
+    always = FirstHits(score, np.ones(len(score), bool), mixed.half)
     curve, sure = judged({"mixed": mixed, "sysu": always})
     np.testing.assert_allclose(curve(score), true(score), atol=0.03)
     np.testing.assert_array_equal(sure["sysu"], curve(score))

@@ -7,8 +7,12 @@ import pytest
 
 from sketchseek.contours import strength_to_points
 from sketchseek.contours.detectors import get_detector
-from sketchseek.evaluation.planted import box_of, overlap, plant, random_background, random_curves
-from sketchseek.search.ranking import Collection, SeparateKernels, largest, rank, refine
+from sketchseek.evaluation.experiment import view_of
+from sketchseek.evaluation.extraction import PictureContours
+from sketchseek.evaluation.planted import overlap, plant, random_background, random_curves
+from sketchseek.evaluation.separate_kernels import SeparateKernels
+from sketchseek.search.ranking import Collection, largest, rank, refine
+from sketchseek.search.search import Options, search
 from sketchseek.shape.descriptor import norms
 from sketchseek.shape.engine.reference import ReferenceEngine
 from sketchseek.shape.query import Query
@@ -147,15 +151,13 @@ def test_planted_shapes_come_first_and_are_placed() -> None:
     detector = get_detector("canny")
     shapes = [plant(random_background(rng), rng, blur=4.0) for _ in range(24)]
     pictures = [shape.pixels for shape in shapes] + [random_background(rng) for _ in range(24)]
-    collection = Collection.of((strength_to_points(detector(p)) for p in pictures), COMPACT)
+    contours = [PictureContours.whole(strength_to_points(detector(p)), p) for p in pictures]
+    view = view_of(contours, COMPACT)
     first, overlaps = 0, []
     for number, shape in enumerate(shapes):
-        query = Query.of(shape.outline, COMPACT)
-        hit = refine(collection, query, rank(collection, query, k=1))
-        first += int(hit.ids[0] == number)
-        box = box_of(
-            shape.outline, float(hit.scale[0]), float(hit.dx[0]), float(hit.dy[0]), shape.pixels.shape
-        )
-        overlaps.append(overlap(box, shape.box) if hit.ids[0] == number else 0.0)
+        (hit,) = search(view, shape.sketch, Options(1, clutter=0.0))
+        found = hit.id == str(number)
+        first += found
+        overlaps.append(overlap(hit.box, shape.box) if found else 0.0)
     assert first >= 22
     assert np.mean(np.array(overlaps) >= 0.75) >= 0.85

@@ -1,7 +1,8 @@
 """What pictures depict: their descriptors, the network's opinion of a drawing, and query expansion."""
 
+from .depiction import Depiction
 from .describers import PictureDescriber, get_describer, usual_mean
-from .expand import BLEND, EXPAND, Shape, ShapeScores, rerank
+from .expand import BLEND, EXPAND, Shape, ShapeScores, default_expand, rerank
 from .graph import need_extra
 from .pictures import Cache, Pictures
 
@@ -9,10 +10,12 @@ __all__ = [
     "BLEND",
     "EXPAND",
     "Cache",
+    "Depiction",
     "PictureDescriber",
     "Pictures",
     "Shape",
     "ShapeScores",
+    "default_expand",
     "get_describer",
     "need_extra",
     "rerank",

@@ -17,12 +17,14 @@ from ..contours.drawing import Sketch
 from ..errors import SketchseekError
 from ..kernels import RBF
 from ..maps import HarmonicMap
-from ..search.ranking import PRE_SHORTLIST, Collection, SeparateKernels, largest, rank
+from ..search.ranking import PRE_SHORTLIST, Collection, largest, rank
+from ..search.search import Options
 from ..shape.query import Query
 from ..shape.settings import SPATIAL_CONSTANT, Settings, X, Y, with_constant
 from .datasets import data_folder, load
 from .experiment import Experiment
 from .scoring import Found, QueryScore, score
+from .separate_kernels import SeparateKernels
 
 Curves = dict[str, list[tuple[float, list[QueryScore]]]]
 Order = NDArray[np.int64]
@@ -51,7 +53,7 @@ def frequencies(e: Experiment) -> Curves:
     for n in FREQUENCIES:
         joint = Settings.fit(n, 2)
         for name, settings in (("joint", joint), ("harmonic", harmonic(joint))):
-            curves[name].append((n, e.run(e.collection(settings), clutter=0.0, place=False)))
+            curves[name].append((n, e.run(e.view(settings), Options(clutter=0.0), place=False)))
         separate = SeparateKernels.of([c.points for c in e.contours], joint)
         curves["one map a kernel"].append((n, _scored(e, partial(_by_all, separate))))
     return curves
@@ -78,7 +80,7 @@ def shortlists(e: Experiment, settings: Settings) -> Curves:
     What is not on the shortlist follows in the order of the projections. `dpf` computes the second projection
     for three times the shortlist only; the paper begins with the axis along which the drawing varies more.
     """
-    collection = e.collection(settings)
+    collection = e.view(settings).collection
     names = ("Sx + Sy", "Sx", "Sy", "dpf, higher variance first", "dpf, lower variance first")
     shares = (0.0, *SHARES, 1.0)
     curves: Curves = {name: [(share, []) for share in shares] for name in names}
@@ -113,7 +115,7 @@ def _shortlisted(collection: Collection, query: Query, name: str, size: int) -> 
 
 def rerankings(e: Experiment, settings: Settings) -> Curves:
     """Against the neighbourhood in which a third of the collection, by projections, is refined."""
-    collection = e.collection(settings)
+    collection = e.view(settings).collection
     size = max(1, round(THIRD * len(collection)))
 
     def ordered(rerank: str, neighborhood: int) -> list[QueryScore]:

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..depiction.expand import EXPAND, rerank
 from ..depiction.pictures import Pictures
-from ..search.expanded import _Scored
-from ..search.ranking import Collection, place
+from ..search.ranking import Collection, located
+from ..search.search import EngineScores, Options
 from ..shape.query import Query
 
 DIMENSION = 256
@@ -33,8 +33,8 @@ def expanded(collection: Collection, pictures: Pictures, k: int, threads: int) -
     drawing = pictures.vectors(np.array([0]))[0]
 
     def search(query: Query) -> object:
-        shape = _Scored(collection, query, threads, {})
+        shape = EngineScores(collection, query, Options(threads=threads))
         ids, _ = rerank(shape, pictures, k, drawing=drawing, expand=EXPAND, threads=threads)
-        return place(collection, query, ids, threads)
+        return located(collection, query, ids, threads)
 
     return search

@@ -1,4 +1,4 @@
-"""How sure a hit is: curves from scores to the chance of being right, and whether they keep their word."""
+"""Confidence: curves from scores to the chance of being right, and whether they keep their word."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FEW_KINDS = ("sysu",)
 
 
 @dataclass(frozen=True)
-class Hits:
+class FirstHits:
     """First hits of a set's drawings: scores, whether they are right, and the drawings' half of the set."""
 
     score: Floats
@@ -37,7 +37,7 @@ def halves(categories: list[str]) -> NDArray[np.bool_]:
     return np.array([names.index(c) % 2 == 0 for c in categories])
 
 
-def fit(sets: list[Hits], half: bool | None = None) -> Curve:
+def fit(sets: list[FirstHits], half: bool | None = None) -> Curve:
     """The most likely curve for the hits of some sets, or of one half of each."""
     from scipy.optimize import minimize
 
@@ -59,12 +59,12 @@ def _curve(p: Floats) -> Curve:
     return Curve(float(p[0]), float(np.exp(p[1])))
 
 
-def _of_half(h: Hits, half: bool) -> Hits:
+def _of_half(h: FirstHits, half: bool) -> FirstHits:
     mine = h.half == half
-    return Hits(h.score[mine], h.right[mine], h.half[mine])
+    return FirstHits(h.score[mine], h.right[mine], h.half[mine])
 
 
-def judged(sets: dict[str, Hits]) -> tuple[Curve, dict[str, Floats]]:
+def judged(sets: dict[str, FirstHits]) -> tuple[Curve, dict[str, Floats]]:
     """The curve that ships, and each hit's chance by a curve that was not fitted on its category.
 
     A collection with few kinds of things is right too often by chance: it is judged, but not fitted on.
@@ -75,23 +75,23 @@ def judged(sets: dict[str, Hits]) -> tuple[Curve, dict[str, Floats]]:
     return curve, {name: chances[name] if name in mixed else curve(h.score) for name, h in sets.items()}
 
 
-def held_out(sets: list[Hits]) -> list[Floats]:
+def held_out(sets: list[FirstHits]) -> list[Floats]:
     """Each hit's chance by the curve that was fitted on the categories of the other half."""
     by = {half: fit(sets, half) for half in (False, True)}
     return [np.where(h.half, by[False](h.score), by[True](h.score)) for h in sets]
 
 
-def bins(sure: Floats, right: NDArray[np.bool_], n: int = 10) -> list[tuple[float, float, int]]:
+def bins(confidence: Floats, right: NDArray[np.bool_], n: int = 10) -> list[tuple[float, float, int]]:
     """Hits in tenths of confidence: its mean, the share of right ones, how many; empty tenths left out."""
-    which = np.minimum((sure * n).astype(int), n - 1)
+    which = np.minimum((confidence * n).astype(int), n - 1)
     return [
-        (float(sure[which == i].mean()), float(right[which == i].mean()), int((which == i).sum()))
+        (float(confidence[which == i].mean()), float(right[which == i].mean()), int((which == i).sum()))
         for i in range(n)
         if (which == i).any()
     ]
 
 
-def calibration_error(sure: Floats, right: NDArray[np.bool_]) -> float:
+def calibration_error(confidence: Floats, right: NDArray[np.bool_]) -> float:
     """Mean gap between confidence and share of right hits, over tenths, by how many hits they hold."""
-    rows = bins(sure, right)
+    rows = bins(confidence, right)
     return sum(count * abs(chance - share) for chance, share, count in rows) / sum(r[2] for r in rows)

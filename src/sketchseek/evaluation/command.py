@@ -45,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Evaluate and print."""
     from ..output.progress import shown
+    from ..search.search import Options
     from ..shape.settings import Settings
     from . import datasets
     from .experiment import Experiment
@@ -60,21 +61,13 @@ def run(args: argparse.Namespace) -> int:
         experiment = experiment.moved()
     depiction = None
     if args.expansion:
-        from .depiction import Depiction
+        from .depiction import depiction_of
 
         with shown(sys.stderr) as progress:
-            depiction = Depiction.of(data, expand=args.expand, blend=args.blend, progress=progress)
-    document = experiment.evaluate(
-        Settings.preset(args.preset),
-        args.method,
-        mirror=args.mirror,
-        clutter=args.clutter,
-        storage=args.storage,
-        shortlist=args.shortlist,
-        rerank=args.rerank,
-        neighborhood=args.neighborhood,
-        depiction=depiction,
-    )
+            depiction = depiction_of(data, progress=progress)
+    names = ("mirror", "expand", "blend", "method", "shortlist", "rerank", "neighborhood", "clutter")
+    options = Options(**{name: getattr(args, name) for name in names})
+    document = experiment.evaluate(Settings.preset(args.preset), options, args.storage, depiction)
     print(json.dumps(document) if args.json else as_text(document))
     return 0
 

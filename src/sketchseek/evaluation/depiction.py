@@ -1,4 +1,4 @@
-"""What a data set's photos depict, remembered between runs: for evaluating blending and query expansion."""
+"""What a data set's photos depict, remembered between runs."""
 
 from __future__ import annotations
 
@@ -6,56 +6,33 @@ import hashlib
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contours.drawing import Sketch
 from ..contours.picture import load_picture
-from ..depiction import PictureDescriber, Pictures, get_describer, usual_mean
+from ..depiction import Depiction, PictureDescriber, Pictures, get_describer, usual_mean
 from ..errors import SketchseekError
-from ..search.expanded import Expanded
-from ..search.ranking import Collection, Ranking
-from ..shape.query import Query
 from .datasets import DataSet
 from .extraction import cache_folder
 
 
-@dataclass(frozen=True)
-class Depiction:
-    """Descriptors of a data set's photos, and how to search with them."""
-
-    describer: PictureDescriber
-    pictures: Pictures
-    expand: int | None = None
-    blend: float | None = None
-
-    @classmethod
-    def of(
-        cls,
-        data: DataSet,
-        describer: PictureDescriber | None = None,
-        *,
-        expand: int | None = None,
-        blend: float | None = None,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> Depiction:
-        """Describe the photos, or remember them from another run; an unreadable one has no descriptor."""
-        network = describer or get_describer()
-        rows = np.full((len(data.photos), network.dimension), np.nan, np.float16)
-        for i, path in enumerate(data.photos):
-            with suppress(SketchseekError, OSError):  # the contours have said so
-                rows[i] = _remembered(path, network)
-            if progress:
-                progress(i + 1, len(data.photos))
-        return cls(network, Pictures(rows, usual_mean(network.name)), expand, blend)
-
-    def search(self, collection: Collection, query: Query, sketch: Sketch) -> Ranking:
-        """All photos, best first, as Index.search ranks them."""
-        how = Expanded(self.describer, self.pictures, self.expand, self.blend)
-        return how.search(collection, query, sketch, len(self.pictures), None)[0]
+def depiction_of(
+    data: DataSet,
+    describer: PictureDescriber | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Depiction:
+    """Describe the photos, or remember them from another run; an unreadable one has no descriptor."""
+    network = describer or get_describer()
+    rows = np.full((len(data.photos), network.dimension), np.nan, np.float16)
+    for i, path in enumerate(data.photos):
+        with suppress(SketchseekError, OSError):  # the contours have said so
+            rows[i] = _remembered(path, network)
+        if progress:
+            progress(i + 1, len(data.photos))
+    pictures = Pictures(rows, usual_mean(network.name))
+    return Depiction(lambda: pictures, lambda _: network)
 
 
 def _remembered(path: Path, describer: PictureDescriber) -> NDArray[np.float16]:

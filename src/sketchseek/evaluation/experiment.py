@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..contours.drawing import Sketch
 from ..contours.points import Points
 from ..errors import SketchseekError
-from ..search.clutter import STRENGTH, reordered
-from ..search.hit import in_picture, tight_box
-from ..search.hit import place as placed_points
-from ..search.ranking import Collection, Ranking, rank, refine
-from ..shape.query import Query
+from ..search.ranking import Collection
+from ..search.search import Options, place_hits, ranked
+from ..search.view import View
 from ..shape.settings import Settings
-from .calibration import FIRST, Hits, halves
+from .calibration import FIRST, FirstHits, halves
 from .datasets import DataSet
 from .extraction import PictureContours, contours_of_pictures
 from .scoring import SHOWN, Found, QueryScore, score, summary
 
 if TYPE_CHECKING:
-    from .depiction import Depiction
+    from ..depiction import Depiction
 
 NOTHING = np.zeros(0, np.float32)
+NO_IDS = np.zeros(0, np.int64)
+ALL = Options()
+"""A search at its defaults; `Experiment.run` asks it for all photos."""
 
 
 @dataclass(frozen=True)
@@ -97,81 +96,66 @@ class Experiment:
             data=replace(self.data, name=f"{self.data.name}-moved", boxes=boxes),
         )
 
-    def collection(self, settings: Settings, storage: str = "int8") -> Collection:
-        """The photos' descriptors, ready to be searched."""
-        return Collection.of((c.points for c in self.contours), settings, storage)
+    def view(self, settings: Settings, storage: str = "int8", depiction: Depiction | None = None) -> View:
+        """The photos as a search sees them."""
+        photos = self.data.photos
+        return view_of(self.contours, settings, storage, path=lambda i: str(photos[i]), depiction=depiction)
 
-    def run(
-        self,
-        collection: Collection,
-        *,
-        mirror: bool = True,
-        clutter: float = STRENGTH,
-        place: bool = True,
-        depiction: Depiction | None = None,
-        **method: Any,
-    ) -> list[QueryScore]:
-        """Search for every drawing; `method` as `rank` takes it, or with what the photos depict.
+    def run(self, view: View, options: Options = ALL, *, place: bool = True) -> list[QueryScore]:
+        """Search for every drawing, ranking all photos.
 
-        clutter : strength of the local normalisation. place : also say where the drawing lies in the first
-        hits, which takes longer than finding them.
+        place : also say where the drawing lies in the first hits, which takes longer than finding them.
         """
+        options = replace(options, k=len(view))
         scores = []
         for query, sketch in zip(self.data.queries, self.sketches, strict=True):
-            found = Found(np.zeros(0, np.int64))
+            found = Found(NO_IDS)
             if sketch is not None:
-                asked = Query.of(sketch.points, collection.settings, mirror=mirror)
-                if depiction is None:
-                    ranking = rank(collection, asked, **method)
-                    ranking, _ = self.reordered(collection, asked, ranking, strength=clutter)
-                else:
-                    ranking = depiction.search(collection, asked, sketch)
-                boxes = self.boxes(sketch, collection, asked, ranking) if place else None
-                found = Found(ranking.ids, boxes)
+                answer = ranked(view, sketch, options)
+                boxes = None
+                if place and self.data.boxes:
+                    hits = place_hits(view, sketch, answer.take(slice(SHOWN)), options)
+                    boxes = np.array([hit.box for hit in hits], dtype=np.float64).reshape(-1, 4)
+                found = Found(answer.ranking.ids, boxes)
             scores.append(score(self.data, query, found))
         return scores
 
-    def reordered(
-        self, collection: Collection, query: Query, ranking: Ranking, k: int | None = None, **how: Any
-    ) -> tuple[Ranking, NDArray[np.float64]]:
-        """The ranking by local scores, as a search does it: line art has no clutter."""
-        whole = np.array([c.is_line_art for c in self.contours])[ranking.ids]
-        return reordered(collection, query, ranking, k, whole=whole, **how)
-
-    def boxes(
-        self, sketch: Sketch, collection: Collection, query: Query, ranking: Ranking
-    ) -> NDArray[np.float64] | None:
-        """Where the drawing lies in the hits that are shown, as a search would say; None if nobody asks."""
-        if not self.data.boxes:
-            return None
-        return self.hit_boxes(sketch, collection, query, ranking.take(slice(SHOWN)))
-
-    def hit_boxes(
-        self, sketch: Sketch, collection: Collection, query: Query, ranking: Ranking
-    ) -> NDArray[np.float64]:
-        """(k, 4): where the drawing lies in each hit, in pixels of the photo."""
-        shown = refine(collection, query, ranking)
-        rows = [tight_box(sketch, self._placing(shown, i)) for i in range(len(shown))]
-        return np.array(rows, dtype=np.float64).reshape(-1, 4)
-
-    def _placing(self, ranking: Ranking, i: int) -> Callable[[NDArray[np.float32]], NDArray[np.float32]]:
-        c = self.contours[int(ranking.ids[i])]
-        pose = (float(ranking.scale[i]), float(ranking.dx[i]), float(ranking.dy[i]))
-        scale, dx, dy = in_picture(pose, c.frame, (c.width, c.height))
-        return partial(
-            placed_points,
-            scale=scale,
-            mirrored=bool(ranking.mirrored[i]),
-            rotation=float(ranking.rotation[i]),
-            translation=(dx, dy),
-            size=(c.width, c.height),
-        )
-
-    def evaluate(self, settings: Settings, method: str = "exhaustive", **options: Any) -> dict[str, Any]:
+    def evaluate(
+        self,
+        settings: Settings,
+        options: Options = ALL,
+        storage: str = "int8",
+        depiction: Depiction | None = None,
+    ) -> dict[str, Any]:
         """One row of a table: the document that `evaluate --json` prints."""
-        storage = options.pop("storage", "int8")
-        scores = self.run(self.collection(settings, storage), method=method, **options)
-        return summary(self.data, scores, method)
+        scores = self.run(self.view(settings, storage, depiction), options)
+        return summary(self.data, scores, options.method)
+
+
+def view_of(
+    contours: Sequence[PictureContours],
+    settings: Settings,
+    storage: str = "int8",
+    *,
+    path: Callable[[int], str] = str,
+    depiction: Depiction | None = None,
+) -> View:
+    """Pictures that are in no index, as a search sees them."""
+    return View(
+        Collection.of((c.points for c in contours), settings, storage),
+        np.array([c.width for c in contours]),
+        np.array([c.height for c in contours]),
+        np.array([c.frame for c in contours], np.float32),
+        is_line_art=np.array([c.is_line_art for c in contours]),
+        ids=[str(i).encode() for i in range(len(contours))],
+        path=path,
+        thumbnail=_no_thumbnail,
+        depiction=depiction,
+    )
+
+
+def _no_thumbnail(identifier: str) -> bytes:
+    raise SketchseekError(f"Picture {identifier} is in no index, and has no thumbnail.")
 
 
 def _photos(
@@ -190,17 +174,15 @@ def _photos(
     return tuple(blank if isinstance(c, SketchseekError) else c for c in found), failures
 
 
-def first_hits(e: Experiment) -> Hits:
-    """The first hits by shape at the defaults, by their local scores: what the confidence is fitted on."""
-    settings = Settings.preset()
-    collection = e.collection(settings)
+def first_hits(e: Experiment) -> FirstHits:
+    """The first hits by shape at the defaults, by what orders them: what the confidence is fitted on."""
+    view = e.view(Settings.preset())
     scores, right, half = [], [], []
     half_of = halves([q.category for q in e.data.queries])
     for query, sketch, mine in zip(e.data.queries, e.sketches, half_of, strict=True):
         if sketch is not None:
-            asked = Query.of(sketch.points, settings)
-            found, local = e.reordered(collection, asked, rank(collection, asked), FIRST)
-            scores.append(local)
-            right.append(np.isin(found.ids, list(query.relevant)))
-            half.append(np.full(len(local), mine))
-    return Hits(np.concatenate(scores), np.concatenate(right), np.concatenate(half))
+            found = ranked(view, sketch, Options(FIRST))
+            scores.append(found.score)
+            right.append(np.isin(found.ranking.ids, list(query.relevant)))
+            half.append(np.full(len(found.score), mine))
+    return FirstHits(np.concatenate(scores), np.concatenate(right), np.concatenate(half))

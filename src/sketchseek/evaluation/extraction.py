@@ -16,6 +16,7 @@ from pathlib import Path
 from zipfile import BadZipFile
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import contours
 from ..contours.detectors import EdgeDetector, get_detector
@@ -32,6 +33,12 @@ class PictureContours:
     height: int
     frame: Box
     """In pixels: all of a photograph, the ink of line art."""
+
+    @classmethod
+    def whole(cls, points: Points, pixels: NDArray[np.uint8]) -> PictureContours:
+        """Of all of a picture."""
+        height, width = pixels.shape[:2]
+        return cls(points, width, height, (0.0, 0.0, float(width), float(height)))
 
     @property
     def is_line_art(self) -> bool:

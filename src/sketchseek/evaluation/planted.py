@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..contours.drawing import Sketch
 from ..contours.points import FRAME, Points, tangent_angle
 
 Pixels = NDArray[np.uint8]
@@ -21,13 +22,13 @@ class Planted:
     """A planted shape.
 
     pixels : uint8 (h, w, 3), the background with the shape in it, longer side 400.
-    outline : the query: the shape's outline, tight, longer side 400, centred.
+    sketch : the query: the shape's outline.
     scale, mirrored, dx, dy : where it is, as a `Ranking` says it.
     box : x0, y0, x1, y1 of the shape in the picture, in pixels.
     """
 
     pixels: Pixels
-    outline: Points
+    sketch: Sketch
     scale: float
     mirrored: bool
     dx: float
@@ -122,15 +123,11 @@ def plant(background: Pixels, rng: np.random.Generator, blur: float = 0.0) -> Pl
     share = mask[..., None].astype(np.float32) / 255
     pixels = np.round(ground * (1 - share) + colour * share).astype(np.uint8)
     (x0, y0), (x1, y1) = placed.min(axis=0), placed.max(axis=0)
-    box = (float(x0), float(y0), float(x1), float(y1))
-    return Planted(pixels, outline_points(corners), scale, mirrored, dx, dy, box)
-
-
-def box_of(outline: Points, scale: float, dx: float, dy: float, shape: tuple[int, ...]) -> tuple[float, ...]:
-    """The outline's tight box, scaled and moved, in pixels of a picture of that shape."""
-    cx, cy = dx + (shape[1] - 1) / 2, dy + (shape[0] - 1) / 2
-    half_w, half_h = outline.width * scale / 2, outline.height * scale / 2
-    return (cx - half_w, cy - half_h, cx + half_w, cy + half_h)
+    # From pixels' middles to a picture's own coordinates, in which the first pixel begins at 0.
+    box = (float(x0) + 0.5, float(y0) + 0.5, float(x1) + 0.5, float(y1) + 0.5)
+    outline = np.vstack([corners, corners[:1]]).astype(np.float32)
+    sketch = Sketch(outline_points(corners), [outline], "a planted shape")
+    return Planted(pixels, sketch, scale, mirrored, dx, dy, box)
 
 
 def overlap(a: tuple[float, ...], b: tuple[float, ...]) -> float:

@@ -24,7 +24,7 @@ MARGIN = 10.0
 MIRRORED = 0.99
 """What a mirrored hit's score counts, so that of two mirror images the one that was drawn comes first."""
 CANDIDATES = 500
-"""How many of the best by the plain score are looked at, at least."""
+"""How many of the best by the plain score are ordered by their local ones."""
 
 
 def share_inside(cells: Floats, query: Query, ranking: Ranking) -> NDArray[np.float64]:
@@ -47,17 +47,17 @@ def local_scores(
     strength: float = STRENGTH,
     threads: int | None = None,
     *,
-    whole: NDArray[np.bool_] | None = None,
+    is_line_art: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.float64]:
     """The ranking's scores (k,), divided by sqrt(1 - b + b share): at most 1 / sqrt(1 - b) times as large.
 
-    whole : (k,) which pictures have no clutter, as line art has none: their scores stay.
+    is_line_art : (k,) which pictures are line art: those have no clutter, and their scores stay.
     """
     if not 0 <= strength < 1:
         raise ValueError(f"strength must be in [0, 1), got {strength}")
     share = share_inside(collection.energy(ranking.ids, threads), query, ranking)
-    if whole is not None:
-        share = np.where(whole, 1.0, share)
+    if is_line_art is not None:
+        share = np.where(is_line_art, 1.0, share)
     return ranking.score / np.sqrt(1 - strength + strength * share)
 
 
@@ -65,21 +65,20 @@ def reordered(
     collection: Collection,
     query: Query,
     ranking: Ranking,
-    k: int | None = None,
     *,
     strength: float = STRENGTH,
     threads: int | None = None,
-    whole: NDArray[np.bool_] | None = None,
+    is_line_art: NDArray[np.bool_] | None = None,
 ) -> tuple[Ranking, NDArray[np.float64]]:
-    """The same hits by their local scores, the best k of them, and those scores; `score` stays the cosine.
+    """The same hits by their local scores, and those scores; `score` stays the cosine.
 
     A mirrored hit counts a little less, so that of twins that are each other's mirror images the one that
     was drawn comes first. For the k best of a collection, give a ranking that is longer: whatever scores less
     than sqrt(1 - b) times the k-th cannot come in.
     """
-    local = local_scores(collection, query, ranking, strength, threads, whole=whole)
+    local = local_scores(collection, query, ranking, strength, threads, is_line_art=is_line_art)
     local = np.where(ranking.mirrored, MIRRORED * local, local)
-    order = np.argsort(-local, kind="stable")[:k]
+    order = np.argsort(-local, kind="stable")
     return ranking.take(order), local[order]
 
 

@@ -3,16 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contours.points import FRAME
+from ..contours.points import FRAME, Box, Points
 
 if TYPE_CHECKING:
     from ..contours.drawing import Sketch
+
+
+@dataclass(frozen=True)
+class Pose:
+    """How a drawing lies in a picture.
+
+    scale : 1 where its longer side fills 400 pixels of the picture's longer side. mirrored : left and right
+    exchanged, after the rotation (radians, clockwise). dx, dy : from the picture's centre to the drawing's,
+    where the picture's longer side is 400 pixels.
+    """
+
+    scale: float
+    mirrored: bool
+    rotation: float
+    dx: float
+    dy: float
+
+    def in_picture(self, frame: Sequence[float], size: tuple[int, int]) -> Pose:
+        """A pose in the 400-pixel frame of a part (x0, y0, x1, y1) of a picture -> the one in the picture."""
+        x0, y0, x1, y1 = frame
+        share = max(x1 - x0, y1 - y0) / max(size)
+        pixel = FRAME / max(size)
+        return replace(
+            self,
+            scale=self.scale * share,
+            dx=self.dx * share + ((x0 + x1) - size[0]) / 2 * pixel,
+            dy=self.dy * share + ((y0 + y1) - size[1]) / 2 * pixel,
+        )
+
+    def to_pixels(self, xy: NDArray[np.float32], size: tuple[int, int]) -> NDArray[np.float32]:
+        """Points (n, 2) of the drawing's frame -> pixels of a picture of that size (width, height)."""
+        x, y = np.asarray(xy, np.float64).T
+        cos, sin = np.cos(self.rotation), np.sin(self.rotation)
+        x, y = self.scale * (cos * x - sin * y), self.scale * (sin * x + cos * y)
+        if self.mirrored:
+            x = -x
+        placed = np.stack([x + self.dx, y + self.dy], axis=1) * (max(size) / FRAME) + np.array(size) / 2
+        return placed.astype(np.float32)
+
+    def box(self, points: Points, size: tuple[int, int]) -> Box:
+        """Where the tight box of a drawing's points lands, in pixels; its corners decide."""
+        w, h = points.width / 2, points.height / 2
+        corners = self.to_pixels(np.array([[-w, -h], [w, -h], [w, h], [-w, h]], np.float32), size)
+        (x0, y0), (x1, y1) = corners.min(axis=0), corners.max(axis=0)
+        return round(float(x0), 2), round(float(y0), 2), round(float(x1), 2), round(float(y1), 2)
 
 
 @dataclass(frozen=True)
@@ -38,7 +83,7 @@ class Hit:
     rotation: float
     dx: float
     dy: float
-    box: tuple[float, float, float, float]
+    box: Box
     width: int
     height: int
     sketch: Sketch = field(repr=False, compare=False)
@@ -46,7 +91,8 @@ class Hit:
 
     def outline(self, sketch: Sketch | None = None) -> list[NDArray[np.float32]]:
         """The drawing's strokes where they were found: (n, 2) polylines in pixels of the upright original."""
-        return [self._place(stroke) for stroke in (sketch or self.sketch).strokes]
+        size = (self.width, self.height)
+        return [self.pose.to_pixels(stroke, size) for stroke in (sketch or self.sketch).strokes]
 
     def to_dict(self) -> dict[str, Any]:
         """As `search --json` prints it."""
@@ -54,15 +100,10 @@ class Hit:
         found = {name: getattr(self, name) for name in names}
         return {**found, "box": list(self.box), "width": self.width, "height": self.height}
 
-    def _place(self, xy: NDArray[np.float32]) -> NDArray[np.float32]:
-        return place(
-            xy,
-            scale=self.scale,
-            mirrored=self.mirrored,
-            rotation=self.rotation,
-            translation=(self.dx, self.dy),
-            size=(self.width, self.height),
-        )
+    @property
+    def pose(self) -> Pose:
+        """Where the drawing lies in the picture."""
+        return Pose(self.scale, self.mirrored, self.rotation, self.dx, self.dy)
 
     def _repr_html_(self) -> str:
         from ..output.html import figure
@@ -73,48 +114,3 @@ class Hit:
         from ..output.html import painted_png
 
         return painted_png(self)
-
-
-def place(
-    xy: NDArray[np.float32],
-    *,
-    scale: float,
-    mirrored: bool,
-    rotation: float,
-    translation: tuple[float, float],
-    size: tuple[int, int],
-) -> NDArray[np.float32]:
-    """Points (n, 2) of a drawing's frame -> pixels of a picture of that size (width, height)."""
-    x, y = np.asarray(xy, np.float64).T
-    cos, sin = np.cos(rotation), np.sin(rotation)
-    x, y = scale * (cos * x - sin * y), scale * (sin * x + cos * y)
-    if mirrored:
-        x = -x
-    pixels = max(size) / FRAME
-    placed = np.stack([x + translation[0], y + translation[1]], axis=1) * pixels + np.array(size) / 2
-    return placed.astype(np.float32)
-
-
-def in_picture(
-    pose: tuple[float, float, float], frame: Sequence[float], size: tuple[int, int]
-) -> tuple[float, float, float]:
-    """Scale and translation in the 400-pixel frame of a part of a picture -> those in the picture's own."""
-    scale, dx, dy = pose
-    x0, y0, x1, y1 = frame
-    smaller = max(x1 - x0, y1 - y0) / max(size)
-    pixel = FRAME / max(size)
-    return (
-        scale * smaller,
-        dx * smaller + ((x0 + x1) - size[0]) / 2 * pixel,
-        dy * smaller + ((y0 + y1) - size[1]) / 2 * pixel,
-    )
-
-
-def tight_box(
-    sketch: Sketch, placed: Callable[[NDArray[np.float32]], NDArray[np.float32]]
-) -> tuple[float, float, float, float]:
-    """The box of a drawing after `placed` has moved it; its corners decide, as its frame is tight."""
-    w, h = sketch.points.width / 2, sketch.points.height / 2
-    corners = placed(np.array([[-w, -h], [w, -h], [w, h], [-w, h]], np.float32))
-    (x0, y0), (x1, y1) = corners.min(axis=0), corners.max(axis=0)
-    return round(float(x0), 2), round(float(y0), 2), round(float(x1), 2), round(float(y1), 2)

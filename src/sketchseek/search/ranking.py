@@ -25,6 +25,7 @@ from ..shape.engine.native import NativeEngine, select
 from ..shape.placement import Placement, Start
 from ..shape.query import Query
 from ..shape.settings import Settings, X, Y
+from .hit import Pose
 
 METHODS = ("exhaustive", "projections", "dpf")
 RERANKINGS = ("exact", "binary", "local")
@@ -102,6 +103,24 @@ class Ranking:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def pose(self, i: int) -> Pose:
+        """Where the drawing lies in the i-th hit."""
+        return Pose(
+            float(self.scale[i]),
+            bool(self.mirrored[i]),
+            float(self.rotation[i]),
+            float(self.dx[i]),
+            float(self.dy[i]),
+        )
+
+    def __add__(self, following: Ranking) -> Ranking:
+        """These hits, then the others."""
+        both = {
+            field.name: np.concatenate([getattr(self, field.name), getattr(following, field.name)])
+            for field in fields(self)
+        }
+        return Ranking(**both)
+
     def take(self, which: slice | NDArray[np.integer[Any]]) -> Ranking:
         """Some of the hits, by their places, in that order."""
         return Ranking(**{field.name: getattr(self, field.name)[which] for field in fields(self)})
@@ -129,7 +148,7 @@ def rank(
         raise ValueError("query and collection must have the same settings")
     engine = collection.engine
     if method == "exhaustive":
-        ids = np.arange(len(engine)) if k is None else engine.top(query, k, threads)[0]
+        ids = np.arange(len(engine)) if k is None or k >= len(engine) else engine.top(query, k, threads)[0]
         return _ranking(ids, engine.locate(query, ids, threads=threads), query, k)
     size = default_shortlist(len(engine)) if shortlist is None else shortlist
     if size < 1:
@@ -163,7 +182,7 @@ def largest(scores: NDArray[np.float32], k: int) -> Ids:
     return np.argsort(-scores, kind="stable")[:k]
 
 
-def place(collection: Collection, query: Query, ids: Ids, threads: int | None = None) -> Ranking:
+def located(collection: Collection, query: Query, ids: Ids, threads: int | None = None) -> Ranking:
     """Where the drawing is in given pictures, in their order: whoever ranked them."""
     return _placed(ids, collection.engine.locate(query, ids, threads=threads), query)
 
@@ -211,51 +230,6 @@ def refine(collection: Collection, query: Query, ranking: Ranking, threads: int 
     found = collection.engine.settle(ladder, ranking.ids, start, threads)
     scale = np.where(np.isfinite(found.score), ladder.scales[found.pose], ranking.scale)
     return replace(ranking, scale=scale.astype(np.float32), dx=found.dx, dy=found.dy)
-
-
-@dataclass(frozen=True)
-class SeparateKernels:
-    """What the paper compares with: a descriptor for each kernel, on frequencies of its own, all stored.
-
-    collections : one for each scale, of settings with that scale alone.
-    """
-
-    collections: tuple[Collection, ...]
-
-    @classmethod
-    def of(cls, pictures: Iterable[Points], settings: Settings) -> SeparateKernels:
-        """One-byte descriptors of the pictures, as many as the settings have scales."""
-        n = len(settings.frequencies), len(settings.orientation_frequencies)
-        alone = [Settings.fit(*n, scales=(scale,)) for scale in settings.scales]
-        points = list(pictures)
-        return cls(tuple(Collection.of(points, one) for one in alone))
-
-    def rank(self, drawing: Points, mirror: bool = True, threads: int | None = None) -> Ranking:
-        """Every picture, by the best of its descriptors' exact scores."""
-        placed = [
-            (c, query, c.engine.locate(query, threads=threads))
-            for c in self.collections
-            for query in [Query.of(drawing, c.settings, mirror)]
-        ]
-        best = np.argmax([found.score for _, _, found in placed], axis=0)
-        everything = np.arange(len(best))
-
-        def chosen(values: list[NDArray[Any]]) -> NDArray[Any]:
-            picked: NDArray[Any] = np.stack(values)[best, everything]
-            return picked
-
-        score = chosen([found.score for _, _, found in placed])
-        order = largest(score, len(score))
-        scales = [query.scales[found.pose].astype(np.float32) for _, query, found in placed]
-        return Ranking(
-            ids=order,
-            score=score[order],
-            scale=chosen(scales)[order],
-            rotation=np.zeros(len(order), np.float32),
-            mirrored=chosen([found.mirrored for _, _, found in placed])[order],
-            dx=chosen([found.dx for _, _, found in placed])[order],
-            dy=chosen([found.dy for _, _, found in placed])[order],
-        )
 
 
 @lru_cache(maxsize=8)

@@ -24,7 +24,9 @@ def draw(out: Path) -> None:
     rng = np.random.default_rng(5)
     planted = plant(random_background(rng), rng)
     settings = Settings.preset("precise")
-    query = Query.of(planted.outline.mirrored() if planted.mirrored else planted.outline, settings)
+    query = Query.of(
+        planted.sketch.points.mirrored() if planted.mirrored else planted.sketch.points, settings
+    )
     vector = describe(strength_to_points(Canny()(planted.pixels)), settings)
     its_norms = norms(vector, settings)
     pose = int(np.abs(query.scales - planted.scale).argmin())

@@ -8,11 +8,10 @@ import numpy as np
 
 from ...contours import strength_to_points
 from ...contours.detectors.canny import Canny
-from ...search.clutter import reordered
-from ...search.hit import place
-from ...search.ranking import Collection, rank, refine
-from ...shape.query import Query
+from ...search.search import Options, search
 from ...shape.settings import Settings
+from ..experiment import view_of
+from ..extraction import PictureContours
 from ..planted import plant, random_background
 from . import new_figure, save
 
@@ -22,36 +21,25 @@ ROWS, HITS, PICTURES = 3, 4, 24
 def draw(out: Path) -> None:
     """Draw the figure with shapes planted in made-up pictures: green frames are right, red ones wrong."""
     rng = np.random.default_rng(11)
+    detector = Canny()
     planted = [plant(random_background(rng), rng) for _ in range(PICTURES)]
-    settings, detector = Settings.preset("precise"), Canny()
-    collection = Collection.of((strength_to_points(detector(p.pixels)) for p in planted), settings)
+    contours = [PictureContours.whole(strength_to_points(detector(p.pixels)), p.pixels) for p in planted]
+    view = view_of(contours, Settings.preset("precise"))
 
     figure = new_figure(figsize=(1.4 * (HITS + 1), 1.15 * ROWS))
     axes = figure.subplots(ROWS, HITS + 1)
     for row in range(ROWS):
-        outline = planted[row].outline
-        query = Query.of(outline, settings)
-        ranking, _ = reordered(collection, query, rank(collection, query), HITS)
-        ranking = refine(collection, query, ranking)
-        axes[row, 0].plot(outline.x, outline.y, "k.", markersize=0.5)
+        sketch = planted[row].sketch
+        axes[row, 0].plot(sketch.points.x, sketch.points.y, "k.", markersize=0.5)
         axes[row, 0].set(aspect="equal")
         axes[row, 0].invert_yaxis()
         axes[row, 0].axis("off")
-        for i, panel in enumerate(axes[row, 1:]):
-            number = int(ranking.ids[i])
-            height, width = planted[number].pixels.shape[:2]
-            x, y = place(
-                np.stack([outline.x, outline.y], axis=1),
-                scale=float(ranking.scale[i]),
-                mirrored=bool(ranking.mirrored[i]),
-                rotation=0.0,
-                translation=(float(ranking.dx[i]), float(ranking.dy[i])),
-                size=(width, height),
-            ).T
-            panel.imshow(planted[number].pixels)
-            panel.plot(x, y, ".", color="lime", markersize=0.5)
-            panel.set(xticks=[], yticks=[], xlim=(0, width), ylim=(height, 0))
-            panel.set_title(f"{ranking.score[i]:.2f}", fontsize=7, pad=2)
+        for hit, panel in zip(search(view, sketch, Options(HITS)), axes[row, 1:], strict=True):
+            panel.imshow(planted[int(hit.id)].pixels)
+            for line in hit.outline():
+                panel.plot(*line.T, color="lime", linewidth=1)
+            panel.set(xticks=[], yticks=[], xlim=(0, hit.width), ylim=(hit.height, 0))
+            panel.set_title(f"{hit.score:.2f}", fontsize=7, pad=2)
             for side in panel.spines.values():
-                side.set(color="tab:green" if number == row else "tab:red", linewidth=2)
+                side.set(color="tab:green" if hit.id == str(row) else "tab:red", linewidth=2)
     save(figure, out)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..ablations import development_sets
-from ..calibration import Hits, bins, judged
+from ..calibration import FirstHits, bins, judged
 from ..experiment import first_hits
 from . import new_figure, save
 
@@ -16,17 +16,19 @@ def draw(out: Path) -> None:
     plot({"shape": {e.data.name: first_hits(e) for e in sets}}, out)
 
 
-def plot(measured: dict[str, dict[str, Hits]], out: Path) -> None:
+def plot(measured: dict[str, dict[str, FirstHits]], out: Path) -> None:
     """A panel a kind of search, a line a set; the size of a mark says how many hits are behind it."""
     figure = new_figure(figsize=(4.2 * len(measured), 4.0))
     panels = figure.subplots(1, len(measured), squeeze=False)[0]
     for panel, (title, sets) in zip(panels, measured.items(), strict=True):
         panel.plot([0, 1], [0, 1], color="0.7", linewidth=1)
-        for name, sure in judged(sets)[1].items():
+        for name, confidence in judged(sets)[1].items():
             hits = sets[name]
-            chance, share, count = zip(*bins(sure, hits.right), strict=True)
+            chance, share, count = zip(*bins(confidence, hits.right), strict=True)
             (line,) = panel.plot(chance, share, label=name, linewidth=1)
-            panel.scatter(chance, share, s=[8 + 120 * c / len(sure) for c in count], color=line.get_color())
+            panel.scatter(
+                chance, share, s=[8 + 120 * c / len(confidence) for c in count], color=line.get_color()
+            )
         panel.set(xlabel="confidence", ylabel="share of right hits", title=title, aspect="equal")
         panel.set(xlim=(0, 1), ylim=(0, 1))
         panel.grid(alpha=0.3)

@@ -1,0 +1,60 @@
+"""What the paper compares with: a descriptor for each kernel instead of one for all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..contours.points import Points
+from ..search.ranking import Collection, Ranking, largest
+from ..shape.query import Query
+from ..shape.settings import Settings
+
+
+@dataclass(frozen=True)
+class SeparateKernels:
+    """What the paper compares with: a descriptor for each kernel, on frequencies of its own, all stored.
+
+    collections : one for each scale, of settings with that scale alone.
+    """
+
+    collections: tuple[Collection, ...]
+
+    @classmethod
+    def of(cls, pictures: Iterable[Points], settings: Settings) -> SeparateKernels:
+        """One-byte descriptors of the pictures, as many as the settings have scales."""
+        n = len(settings.frequencies), len(settings.orientation_frequencies)
+        alone = [Settings.fit(*n, scales=(scale,)) for scale in settings.scales]
+        points = list(pictures)
+        return cls(tuple(Collection.of(points, one) for one in alone))
+
+    def rank(self, drawing: Points, mirror: bool = True, threads: int | None = None) -> Ranking:
+        """Every picture, by the best of its descriptors' exact scores."""
+        placed = [
+            (c, query, c.engine.locate(query, threads=threads))
+            for c in self.collections
+            for query in [Query.of(drawing, c.settings, mirror)]
+        ]
+        best = np.argmax([found.score for _, _, found in placed], axis=0)
+        everything = np.arange(len(best))
+
+        def chosen(values: list[NDArray[Any]]) -> NDArray[Any]:
+            picked: NDArray[Any] = np.stack(values)[best, everything]
+            return picked
+
+        score = chosen([found.score for _, _, found in placed])
+        order = largest(score, len(score))
+        scales = [query.scales[found.pose].astype(np.float32) for _, query, found in placed]
+        return Ranking(
+            ids=order,
+            score=score[order],
+            scale=chosen(scales)[order],
+            rotation=np.zeros(len(order), np.float32),
+            mirrored=chosen([found.mirrored for _, _, found in placed])[order],
+            dx=chosen([found.dx for _, _, found in placed])[order],
+            dy=chosen([found.dy for _, _, found in placed])[order],
+        )
