@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from sketchseek import Index, cli
-from sketchseek.output.progress import describe, shown
+from sketchseek.output.progress import progress_line, shown
 from sketchseek.output.terminal import iterm, kitty, print_hits, sixel
 
 SKETCH = {"strokes": [[[0, 0], [100, 0], [100, 80], [0, 80], [0, 0]]]}
@@ -229,9 +229,9 @@ class Terminal(io.StringIO):
 
 
 def test_progress_says_rate_and_time_left() -> None:
-    assert describe(50, 200, 10.0, 8) == "[##......]  50 of 200 pictures  5.0/s  30 s left"
-    assert describe(200, 200, 40.0, 0) == "200 of 200 pictures  5.0/s"
-    assert describe(1, 100_000, 1.0, 0).endswith("27.8 h left")
+    assert progress_line(50, 200, 10.0, 8) == "[##......]  50 of 200 pictures  5.0/s  30 s left"
+    assert progress_line(200, 200, 40.0, 0) == "200 of 200 pictures  5.0/s"
+    assert progress_line(1, 100_000, 1.0, 0).endswith("27.8 h left")
     terminal, file = Terminal(), io.StringIO()
     for stream in (terminal, file):
         with shown(stream) as progress:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .contours.drawing import Sketch
     from .depiction import Depiction, PictureDescriber
     from .indexing import Report
-    from .indexing.run import Progress
+    from .output.progress import Progress
 
 Path = str | os.PathLike[str]
 

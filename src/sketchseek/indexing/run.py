@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from ..errors import SketchseekError
+from ..output.progress import Progress
 from ..storage.store import Change, Store
 from .changes import Changes, compare, moves
 from .commits import Commits, Move, read_known
@@ -16,9 +17,6 @@ from .report import Report
 from .walk import Walk, absolute, is_under, walk
 from .worker import Gone, Task
 from .workers import Workers
-
-Progress = Callable[[int, int], None]
-"""Called with how many pictures are done and how many there are to do."""
 
 
 @dataclass(frozen=True)

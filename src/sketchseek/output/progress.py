@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from ..indexing.run import Progress
-
+Progress = Callable[[int, int], None]
+"""Called with (done, total)."""
 BAR = 24
 EVERY_S = 0.1  # in a terminal
 LINE_EVERY_S = 10.0
@@ -27,12 +27,12 @@ def shown(stream: TextIO) -> Iterator[Progress]:
         now = time.monotonic()
         if stream.isatty():
             if now - last >= EVERY_S or done == total:
-                line = describe(done, total, now - started, BAR)
+                line = progress_line(done, total, now - started, BAR)
                 stream.write("\r\x1b[K" + line[: shutil.get_terminal_size().columns - 1])
                 stream.flush()
                 last, drawn = now, True
         elif now - last >= LINE_EVERY_S:
-            print(describe(done, total, now - started, 0), file=stream, flush=True)
+            print(progress_line(done, total, now - started, 0), file=stream, flush=True)
             last = now
 
     try:
@@ -43,7 +43,7 @@ def shown(stream: TextIO) -> Iterator[Progress]:
             stream.flush()
 
 
-def describe(done: int, total: int, seconds: float, bar: int) -> str:
+def progress_line(done: int, total: int, seconds: float, bar: int) -> str:
     """How far it is, how fast, and how much longer."""
     rate = done / seconds if seconds > 0 else 0.0
     parts = [f"{done:,} of {total:,} pictures"]

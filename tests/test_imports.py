@@ -1,0 +1,90 @@
+"""The direction of imports that docs/architecture.md draws: nothing imports what stands below it there."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "sketchseek"
+TABLE = "## Who may import whom"
+ROW = re.compile(r"^\| (\d+) \| (.+?) \|", re.MULTILINE)
+
+
+def layers() -> dict[str, int]:
+    """Top-level parts of the package -> their place in the architecture page's table."""
+    page = (ROOT / "docs" / "architecture.md").read_text().split(TABLE)[1].split("\n## ")[0]
+    return {
+        name.removesuffix("/").removesuffix(".py"): int(number)
+        for number, names in ROW.findall(page)
+        for name in re.findall(r"`([^`]+)`", names)
+    }
+
+
+def parts() -> set[str]:
+    """Everything directly under the package that holds code."""
+    modules = {p.stem for p in PACKAGE.glob("*.py")} - {"__init__", "__main__"}
+    return modules | {p.parent.name for p in PACKAGE.glob("*/__init__.py")}
+
+
+def imports(source: str, module: tuple[str, ...]) -> Iterator[str]:
+    """The parts of the package that a module imports when it runs, early or late.
+
+    module : its package's path below the root, as ("search",) for search/ranking.py.
+    """
+    tree = ast.parse(source)
+    for_types = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if id(node) in for_types:
+            continue
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = ("sketchseek", *module)[: len(module) + 2 - node.level] if node.level else ()
+            path = ".".join([*base, *([node.module] if node.module else [])])
+            names = [f"{path}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        yield from (name.split(".")[1] for name in names if name.startswith("sketchseek."))
+
+
+def upward(source: str, module: tuple[str, ...], order: dict[str, int], part: str) -> list[str]:
+    """What a module of a part imports although it stands below it in the table."""
+    return [name for name in imports(source, module) if name in order and order[name] > order[part]]
+
+
+def test_the_page_names_every_part_of_the_package():
+    assert set(layers()) == parts()
+
+
+def test_only_these_modules_lie_at_the_root():
+    named = {"__init__", "__main__", "cli", "errors", "index", "kernels"}
+    assert {p.stem for p in PACKAGE.glob("*.py")} <= named
+
+
+@pytest.mark.parametrize("part", sorted(parts()))
+def test_nothing_imports_what_stands_below_it(part):
+    order = layers()
+    files = [PACKAGE / f"{part}.py"] if (PACKAGE / f"{part}.py").exists() else (PACKAGE / part).rglob("*.py")
+    for file in files:
+        module = file.relative_to(PACKAGE).parent.parts
+        found = upward(file.read_text(), module, order, part)
+        assert not found, f"{file.relative_to(ROOT)} imports {', '.join(found)}"
+
+
+def test_an_upward_import_is_noticed():
+    order = {"shape": 1, "search": 2}
+    for wrong in ("from ..search.ranking import rank", "import sketchseek.search", "from .. import search"):
+        assert upward(f"def late():\n    {wrong}\n", ("shape",), order, "shape") == ["search"]
+    assert upward("from ..shape.query import Query", ("search",), order, "search") == []
+    typed = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from ..search.hit import Hit\n"
+    assert upward(typed, ("shape",), order, "shape") == []
