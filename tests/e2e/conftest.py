@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
+pytest.register_assert_rewrite("visitor")
+
 ARGUMENTS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
@@ -35,29 +37,67 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture(scope="session")
-def serve() -> Iterator[Callable[..., str]]:
-    """A function that runs `sketchseek serve` for an index, and gives its address."""
-    started: list[subprocess.Popen[str]] = []
+class Server:
+    """`sketchseek serve` for an index; it comes back to the same address after `stop`."""
 
-    def start(index: Path, *arguments: str) -> str:
-        command = [sys.executable, "-m", "sketchseek.cli", "serve", "--index", str(index), "--port", "0"]
-        process = subprocess.Popen(
-            [*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    def __init__(self, index: Path, *arguments: str, **environment: str) -> None:
+        self.index, self.arguments, self.environment = index, arguments, environment
+        self.port = "0"
+        self.start()
+
+    def start(self) -> None:
+        command = [sys.executable, "-m", "sketchseek.cli", "serve", "--index", str(self.index)]
+        self.process = subprocess.Popen(
+            [*command, "--port", self.port, *self.arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, **self.environment},
         )
-        started.append(process)
-        assert process.stdout is not None
-        return re.search(r"http://\S+", process.stdout.readline())[0]
+        assert self.process.stdout is not None
+        self.address = re.search(r"http://\S+", self.process.stdout.readline())[0]
+        self.port = re.search(r":(\d+)/", self.address)[1]
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.wait(30)
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Callable[..., Server]]:
+    """A function that starts a server for an index."""
+    started: list[Server] = []
+
+    def start(index: Path, *arguments: str, **environment: str) -> Server:
+        started.append(Server(index, *arguments, **environment))
+        return started[-1]
 
     yield start
-    for process in started:
-        process.terminate()
-        process.wait(30)
+    for one in started:
+        one.stop()
+
+
+@pytest.fixture(scope="session")
+def serve(server: Callable[..., Server]) -> Callable[..., str]:
+    """A function that starts a server for an index, and gives its address."""
+    return lambda index, *arguments: server(index, *arguments).address
 
 
 @pytest.fixture(scope="session")
 def address(serve: Callable[..., str], shape_index: Path) -> str:
     return serve(shape_index)
+
+
+@pytest.fixture(scope="session")
+def expanding(
+    serve: Callable[..., str], shape_pictures: Path, tmp_path_factory: pytest.TempPathFactory
+) -> str:
+    """The address of a server whose index knows what its pictures depict."""
+    from sketchseek import Index
+
+    where = tmp_path_factory.mktemp("expanding") / "index"
+    Index.create(where, detector="canny", expansion=True).add([shape_pictures])
+    return serve(where)
 
 
 @pytest.fixture

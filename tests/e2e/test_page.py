@@ -5,144 +5,25 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, Response, Route, expect
-
-STAR = [
-    (50, 0),
-    (61, 36),
-    (98, 36),
-    (68, 58),
-    (79, 94),
-    (50, 72),
-    (21, 94),
-    (32, 58),
-    (2, 36),
-    (39, 36),
-    (50, 0),
-]
-ARROW = [(0, 50), (40, 10), (40, 35), (100, 35), (100, 65), (40, 65), (40, 90), (0, 50)]
-Visit = Callable[..., Page]
-Keep = Callable[[Page, str], None]
-Point = tuple[float, float]
-
-
-def on_paper(page: Page, shape: list[Point], size: float = 0.7) -> list[Point]:
-    """A shape in a square of 100, in the middle of the paper, in pixels of the window."""
-    box = page.locator("#paper").bounding_box()
-    assert box is not None
-    side = size * min(box["width"], box["height"])
-    x0, y0 = box["x"] + (box["width"] - side) / 2, box["y"] + (box["height"] - side) / 2
-    return [(x0 + x * side / 100, y0 + y * side / 100) for x, y in shape]
-
-
-def between(shape: list[Point], steps: int = 6) -> list[Point]:
-    """The same path in smaller steps."""
-    return [
-        (a[0] + (b[0] - a[0]) * i / steps, a[1] + (b[1] - a[1]) * i / steps)
-        for a, b in pairwise(shape)
-        for i in range(1, steps + 1)
-    ]
-
-
-def draw_with_mouse(page: Page, shape: list[Point]) -> None:
-    path = on_paper(page, shape)
-    page.mouse.move(*path[0])
-    page.mouse.down()
-    for point in between(path):
-        page.mouse.move(*point)
-    page.mouse.up()
-
-
-def draw_with_pen(page: Page, shape: list[Point]) -> None:
-    path = on_paper(page, shape)
-    devtools = page.context.new_cdp_session(page)
-
-    def send(kind: str, point: Point, force: float, buttons: int = 1) -> None:
-        event = {"type": kind, "x": point[0], "y": point[1], "pointerType": "pen", "force": force}
-        devtools.send(
-            "Input.dispatchMouseEvent", {**event, "button": "left", "buttons": buttons, "clickCount": 1}
-        )
-
-    send("mousePressed", path[0], 0.2)
-    steps = between(path)
-    for i, point in enumerate(steps):
-        send("mouseMoved", point, 0.2 + 0.7 * i / len(steps))
-    send("mouseReleased", path[-1], 0, 0)
-
-
-def draw_with_finger(page: Page, shape: list[Point], width: float = 10) -> None:
-    path = on_paper(page, shape)
-    devtools = page.context.new_cdp_session(page)
-
-    def send(kind: str, points: list[Point]) -> None:
-        touches = [{"x": x, "y": y, "radiusX": width, "radiusY": width} for x, y in points]
-        devtools.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": touches})
-
-    send("touchStart", path[:1])
-    for point in between(path):
-        send("touchMove", [point])
-    send("touchEnd", [])
-
-
-def is_search(response: Response) -> bool:
-    return response.url.endswith("/api/search") and response.ok
-
-
-def search_after(page: Page, action: Callable[[], object]) -> dict:
-    """Do something that begins a search; the answer, when it is on screen."""
-    with page.expect_response(is_search) as found:
-        action()
-    answer = found.value.json()
-    page.wait_for_function(
-        "(id) => document.querySelector('.hit')?.dataset.id === id && !document.body.matches('.waiting')",
-        arg=answer["hits"][0]["id"],
-    )
-    return answer
-
-
-def strokes(page: Page) -> list:
-    return page.evaluate("JSON.parse(localStorage.getItem('sketchseek.drawing')).strokes")
-
-
-def inked(page: Page) -> int:
-    """How many pixels of the paper are drawn on."""
-    return page.evaluate(
-        """() => {
-          const paper = document.querySelector("#paper");
-          const { data } = paper.getContext("2d").getImageData(0, 0, paper.width, paper.height);
-          return data.reduce((count, value, i) => count + (i % 4 === 3 && value > 128), 0);
-        }"""
-    )
-
-
-def best(answer: dict) -> str:
-    return Path(answer["hits"][0]["picture"]).name
-
-
-def check_outlines(page: Page, answer: dict) -> None:
-    """On the screen, each outline covers the box that the API gave, in the picture as it is shown."""
-    for hit in answer["hits"]:
-        tile = page.locator(f".hit[data-id='{hit['id']}']")
-        tile.scroll_into_view_if_needed()
-        shown, placed = tile.evaluate(
-            """(tile) => {
-              const path = tile.querySelector(".outline .line");
-              const box = path.getBBox(), toScreen = path.getScreenCTM();
-              const a = new DOMPoint(box.x, box.y).matrixTransform(toScreen);
-              const b = new DOMPoint(box.x + box.width, box.y + box.height).matrixTransform(toScreen);
-              const { x, y, width, height } = tile.querySelector("img").getBoundingClientRect();
-              return [[x, y, width, height], [a.x, a.y, b.x, b.y]];
-            }"""
-        )
-        x, y, width, height = shown
-        scale = min(width / hit["width"], height / hit["height"])  # the picture is shown whole
-        x0, y0 = x + (width - scale * hit["width"]) / 2, y + (height - scale * hit["height"]) / 2
-        expected = [c * scale + o for c, o in zip(hit["box"], (x0, y0, x0, y0), strict=True)]
-        assert placed == pytest.approx(expected, abs=1), hit["picture"]
+from playwright.sync_api import Route, expect
+from visitor import (
+    ARROW,
+    STAR,
+    UPRIGHT,
+    Keep,
+    Visit,
+    best,
+    check_outlines,
+    draw_with_finger,
+    draw_with_mouse,
+    draw_with_pen,
+    inked,
+    search_after,
+    strokes,
+)
 
 
 @pytest.mark.parametrize("draw", [draw_with_mouse, draw_with_pen, draw_with_finger])
@@ -265,8 +146,8 @@ def test_a_closer_look(visit: Visit, keep: Keep, address: str) -> None:
     viewer = page.locator("#viewer")
     expect(viewer.locator("h2")).to_have_text(Path(first["picture"]).name)
     expect(viewer.locator(".path")).to_have_text(first["picture"])
-    picture = viewer.locator(".stage img").first
-    page.wait_for_function("() => document.querySelector('#viewer .stage img').naturalWidth > 0")
+    picture = viewer.locator(".stage .picture")
+    page.wait_for_function("() => document.querySelector('#viewer .picture').naturalWidth > 0")
     assert picture.evaluate("(img) => [img.naturalWidth, img.naturalHeight]") == [
         first["width"],
         first["height"],
@@ -337,13 +218,7 @@ def test_a_hand_on_the_screen(visit: Visit, address: str) -> None:
 
 
 def test_a_phone(visit: Visit, keep: Keep, address: str) -> None:
-    phone = {
-        "viewport": {"width": 360, "height": 740},
-        "device_scale_factor": 3,
-        "has_touch": True,
-        "is_mobile": True,
-    }
-    page = visit(address, **phone)
+    page = visit(address, **UPRIGHT)
     keep(page, "phone-invitation")
     answer = search_after(page, lambda: draw_with_finger(page, STAR))
     keep(page, "phone-results")
@@ -357,9 +232,9 @@ def test_a_phone(visit: Visit, keep: Keep, address: str) -> None:
     keep(page, "phone-closer-look")
     assert page.evaluate("document.querySelector('#viewer').scrollWidth <= innerWidth")
     page.locator("#viewer .close").tap()
-    for name in ("pencil", "eraser", "undo", "clear", "share"):
+    for name in ("pencil", "ellipse", "rubber", "hand", "undo", "clear", "share"):
         box = page.locator(f"#{name}").bounding_box()
-        assert min(box["width"], box["height"]) >= 32
+        assert min(box["width"], box["height"]) >= 44
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= 360
 
@@ -375,13 +250,13 @@ def test_zoomed_to_twice_the_size(visit: Visit, keep: Keep, address: str) -> Non
 def test_by_keyboard_alone(visit: Visit, address: str) -> None:
     page = visit(address)
     reached = []
-    for _ in range(16):
+    for _ in range(20):
         page.keyboard.press("Tab")
         reached.append(
             page.evaluate("document.activeElement.id || document.activeElement.textContent.trim()")
         )
     assert reached[0] == "paper"
-    for control in ("pencil", "eraser", "import", "mirror", "mug", "fish", "house"):
+    for control in ("pencil", "line", "rubber", "hand", "import", "mirror", "mug", "fish", "house"):
         assert control in reached
     page.locator("#paper").focus()
     for key in ["Space", *["Shift+ArrowRight"] * 5, *["Shift+ArrowDown"] * 5, *["Shift+ArrowLeft"] * 5]:
@@ -461,23 +336,20 @@ def test_states_that_say_what_to_do(
     assert page.locator(".hit").count() == 3
 
 
-def test_more_like_these(
-    visit: Visit, keep: Keep, serve: Callable[..., str], address: str, tmp_path: Path, shape_pictures: Path
-) -> None:
-    from sketchseek import Index
-
+def test_more_like_these(visit: Visit, keep: Keep, address: str, expanding: str) -> None:
     plain = visit(address)
     search_after(plain, lambda: draw_with_mouse(plain, STAR))
-    expect(plain.locator(".pick").first).to_be_hidden()  # absent, not broken, where there are no descriptors
+    plain.locator(".hit .pick").first.click()
+    expect(plain.locator("#more-like")).to_be_hidden()  # absent, not broken, where there are no descriptors
+    expect(plain.locator("#list")).to_be_visible()
 
-    Index.create(tmp_path / "index", detector="canny", expansion=True).add([shape_pictures])
-    page = visit(serve(tmp_path / "index"))
+    page = visit(expanding)
     search_after(page, lambda: draw_with_mouse(page, STAR))
     expect(page.locator("#picks")).to_be_hidden()
     arrows = page.locator(".hit").filter(has=page.locator("[title^=arrow]"))
     for tile in arrows.all():
         tile.locator(".pick input").check()
-    expect(page.locator("#picks output")).to_have_text("2 pictures ticked")
+    expect(page.locator("#picks output")).to_have_text("2 pictures selected")
     keep(page, "ticked")
     picked = set(
         page.locator(".hit:has(input:checked)").evaluate_all("(tiles) => tiles.map((t) => t.dataset.id)")
@@ -490,17 +362,6 @@ def test_more_like_these(
     keep(page, "more-like-these")
     search_after(page, page.locator("#unpick").click)
     expect(page.locator("#picks")).to_be_hidden()
-
-
-def test_a_server_that_is_gone(visit: Visit, keep: Keep, address: str) -> None:
-    page = visit(address, may_fail=True)
-    page.context.set_offline(True)
-    draw_with_mouse(page, STAR)
-    expect(page.locator("#trouble")).to_contain_text("does not answer")
-    keep(page, "trouble")
-    page.context.set_offline(False)
-    search_after(page, page.locator("#again").click)
-    expect(page.locator("#trouble")).to_be_hidden()
 
 
 def test_a_busy_server_is_asked_again(visit: Visit, address: str) -> None:
@@ -531,31 +392,3 @@ def test_accessibility(visit: Visit, keep: Keep, address: str, scheme: str) -> N
     page.locator("#show-contours").check()
     page.wait_for_timeout(800)
     check("closer-look")
-
-
-def test_more_hits_while_scrolling(visit: Visit, address: str) -> None:
-    page = visit(address)
-    real = search_after(page, lambda: draw_with_mouse(page, STAR))
-    asked: list[int] = []
-
-    def answer(route: Route) -> None:
-        wanted = json.loads(route.request.post_data)
-        offset = wanted.get("offset", 0)
-        asked.append(offset)
-        hits = [
-            {**real["hits"][i % 8], "rank": i + 1, "id": f"{i:016x}"}
-            for i in range(offset, min(offset + wanted["k"], 60))
-        ]
-        route.fulfill(json={**real, "pictures": 60, "hits": hits})
-
-    page.route("**/api/search", answer)
-    page.route("**/thumbnail", lambda route: route.fulfill(status=200, content_type="image/webp", body=b""))
-    page.keyboard.press("Control+z")
-    page.keyboard.press("Control+Shift+z")
-    expect(page.locator(".hit")).to_have_count(24)
-    for _ in range(8):
-        page.mouse.wheel(0, 3000)
-        page.wait_for_timeout(150)
-    expect(page.locator(".hit")).to_have_count(60)
-    assert asked == [0, 24, 48]
-    expect(page.locator("#end")).to_be_visible()

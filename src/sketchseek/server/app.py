@@ -52,7 +52,9 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("sketchseek.server")
 CORES = os.cpu_count() or 1
 FRESH = "private, max-age=300"
-"""Pictures may be shown again for five minutes without asking; after that the ETag decides."""
+"""Thumbnails may be shown again for five minutes without asking; after that the ETag decides."""
+ASKED = "private, no-cache"
+"""Of a picture's own file the browser asks each time whether it is still there, and the same."""
 
 
 def create_app(
@@ -215,8 +217,8 @@ class Service:
             await asyncio.wait({self.arriving[identifier]})
         kept = self.library.kept_thumbnail(identifier)
         if kept is not None:
-            return file_response(request, kept)
-        return await self.send(request, self.library.thumbnail, identifier)
+            return file_response(request, kept, FRESH)
+        return await self.send(request, self.library.thumbnail, identifier, FRESH)
 
     def answer(
         self, strokes: list[list[list[float]]], options: Options, asked: float
@@ -256,20 +258,22 @@ class Service:
         }
         return content, stages, hits
 
-    async def send(self, request: Request, find: Callable[[str], File], identifier: str) -> Response:
+    async def send(
+        self, request: Request, find: Callable[[str], File], identifier: str, caching: str = ASKED
+    ) -> Response:
         """A picture, or the news that the browser still has it."""
         try:
             file: File = await self.off_loop(find, identifier)
         except NoPictureError as reason:
             raise HTTPException(404, str(reason)) from None
-        return file_response(request, file)
+        return file_response(request, file, caching)
 
 
-def file_response(request: Request, file: File) -> Response:
+def file_response(request: Request, file: File, caching: str) -> Response:
     """The file, or the news that the browser still has it."""
     # A picture opened in a tab of its own may do nothing but be looked at.
     policy = "sandbox; default-src 'none'"
-    headers = {"cache-control": FRESH, "etag": file.etag, "content-security-policy": policy}
+    headers = {"cache-control": caching, "etag": file.etag, "content-security-policy": policy}
     if file.etag in (tag.strip() for tag in request.headers.get("if-none-match", "").split(",")):
         return Response(status_code=304, headers=headers)
     if file.path is not None:

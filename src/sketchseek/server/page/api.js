@@ -1,6 +1,6 @@
-// Everything the page asks of the server.
+// Everything the page asks of the server. Addresses are relative: the server may live under a path of its own.
 
-/** What went wrong, as a sentence for the person at the page. */
+/** What went wrong, as a sentence for the person at the page; status 0 where nobody answered. */
 export class Problem extends Error {
   constructor(message, status, retryAfter) {
     super(message);
@@ -11,37 +11,49 @@ export class Problem extends Error {
 
 const page = Array.from(crypto.getRandomValues(new Uint8Array(9)), (byte) => byte.toString(36)).join("");
 
-async function ask(path, options) {
-  let response;
+async function reach(path, options) {
   try {
-    response = await fetch(path, options);
+    return await fetch(path, options);
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Problem("The server does not answer. Is “sketchseek serve” still running?", 0);
   }
+}
+
+async function ask(path, options) {
+  const response = await reach(path, options);
   const answer = await response.json().catch(() => ({}));
   if (response.ok) return answer;
   const sentence = answer.detail ?? `The server answered with an error (${response.status}).`;
   throw new Problem(sentence, response.status, Number(response.headers.get("retry-after")) || 1);
 }
 
+const send = (path, body, signal) =>
+  ask(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body), signal });
+
 /** Hits for strokes; the server drops an older search of this page that still waits. */
-export const search = (query, signal) =>
-  ask("/api/search", {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ ...query, page }),
-    signal,
-  });
+export const search = (query, signal) => send("api/search", { ...query, page }, signal);
 
 /** The strokes in a picture or SVG file. */
 export function trace(file) {
   const body = new FormData();
   body.append("picture", file);
-  return ask("/api/sketch", { method: "POST", body });
+  return ask("api/sketch", { method: "POST", body });
 }
 
-export const index = () => ask("/api/index", { cache: "no-store" });
-export const pictureURL = (id) => `/api/pictures/${encodeURIComponent(id)}`;
-export const thumbnailURL = (id) => `${pictureURL(id)}/thumbnail`;
-export const contoursURL = (id) => `${pictureURL(id)}/contours`;
+export const index = () => ask("api/index", { cache: "no-store" });
+export const pictureURL = ({ id }) => `api/pictures/${encodeURIComponent(id)}`;
+export const thumbnailURL = (hit) => `${pictureURL(hit)}/thumbnail`;
+export const contoursURL = (hit) => `${pictureURL(hit)}/contours`;
+
+/** Why an address shows no picture, as a Problem; null where it does after all. */
+export async function whyMissing(address) {
+  try {
+    const response = await reach(address, { cache: "no-store" });
+    if (response.ok) return null;
+    const { detail } = await response.json().catch(() => ({}));
+    return new Problem(detail ?? "This picture can no longer be read.", response.status);
+  } catch (problem) {
+    return problem;
+  }
+}

@@ -2,43 +2,70 @@
 import * as api from "./api.js";
 import { EXAMPLES, exampleIcon, strokesOf } from "./examples.js";
 import { fit, outline } from "./geometry.js";
-import { decode, encode } from "./link.js";
+import { download, keep, restore } from "./memory.js";
+import { Picks } from "./picks.js";
 import { Results } from "./results.js";
 import { Sketchpad } from "./sketchpad.js";
+import { say } from "./toast.js";
 import { Viewer } from "./viewer.js";
 
-const KEPT = "sketchseek.drawing";
 const PAGE_OF_HITS = 24;
+const LOOK = { calm: 15000, waiting: 2000 }; // ms between two looks at the server
 const find = (selector) => document.querySelector(selector);
 const pad = new Sketchpad(find("#paper"));
-const viewer = new Viewer(find("#viewer"), say);
 const results = new Results(find("#grid"), find("#hit"), {
+  thumbnail: api.thumbnailURL,
   onOpen: (id) => viewer.open(results.hits, id),
   onPick: showPicks,
 });
+const viewer = new Viewer(find("#viewer"), {
+  say,
+  picture: api.pictureURL,
+  thumbnail: api.thumbnailURL,
+  contours: api.contoursURL,
+  whyMissing: async (address) => {
+    const problem = await api.whyMissing(address);
+    if (problem?.status === 0) lose();
+    return problem;
+  },
+  hasMore: () => Boolean(shown) && end === null,
+  more: showMore,
+  isPicked: (hit) => results.picked.has(hit.id),
+  pick: (hit, yes) => results.pick(hit, yes),
+});
+const picks = new Picks(find("#picks"), {
+  thumbnail: api.thumbnailURL,
+  onDrop: (hit) => results.pick(hit, false),
+});
 let collection = null; // what /api/index said
+let lost = false; // the server does not answer
 let asking = null; // the search under way
 let shown = null; // the query whose hits are on screen
-let complete = false; // nothing left to scroll to
+let end = null; // why there is nothing left to scroll to, as a sentence
+let liked = false; // the search asks for more like the selected pictures
 
 // --- tools ---------------------------------------------------------------------------------------
 
+const TOOLS = {
+  pencil: "arrow keys move the pencil, space puts it down and lifts it, Escape drops the line.",
+  line: "arrow keys move to where the line begins, space begins it and ends it.",
+  ellipse: "arrow keys move to a corner of the ellipse, space begins it and ends it.",
+  eraser: "arrow keys move the eraser, space puts it down and lifts it.",
+  rubber: "arrow keys move the eraser, space puts it down and lifts it.",
+  hand: "arrow keys move what is drawn, plus and minus resize it, space chooses one stroke after the other.",
+};
+const KEYS = { p: "pencil", l: "line", o: "ellipse", e: "eraser", r: "rubber", m: "hand", delete: "clear" };
 const actions = {
-  pencil: () => choose("pencil"),
-  eraser: () => choose("eraser"),
+  ...Object.fromEntries(Object.keys(TOOLS).map((tool) => [tool, () => choose(tool)])),
   undo: () => pad.undo(),
   redo: () => pad.redo(),
   flip: () => pad.flip(),
   clear: () => {
     pad.clear();
-    say("Cleared", "Undo", () => pad.undo());
+    say(pad.strokes.length ? "Taken away" : "Cleared", "Undo", () => pad.undo());
   },
   import: () => find("#file").click(),
-  download: () => {
-    const address = URL.createObjectURL(new Blob([pad.toSVG()], { type: "image/svg+xml" }));
-    Object.assign(document.createElement("a"), { href: address, download: "drawing.svg" }).click();
-    setTimeout(() => URL.revokeObjectURL(address), 1000);
-  },
+  download: () => download("drawing.svg", "image/svg+xml", pad.toSVG()),
   share: async () => {
     try {
       await navigator.clipboard.writeText(location.href);
@@ -52,18 +79,19 @@ for (const [name, action] of Object.entries(actions)) find(`#${name}`).addEventL
 
 function choose(tool) {
   pad.tool = tool;
-  for (const name of ["pencil", "eraser"]) find(`#${name}`).setAttribute("aria-pressed", name === tool);
+  for (const name of Object.keys(TOOLS)) find(`#${name}`).setAttribute("aria-pressed", name === tool);
   find("#paper").dataset.tool = tool;
+  find("#how-keys").textContent = TOOLS[tool];
 }
 
 addEventListener("keydown", (event) => {
-  if (find("#viewer").open) return;
+  if (find("#viewer").open || event.target.matches("input:not([type=checkbox]), select")) return;
   const key = event.key.toLowerCase();
   const command = event.ctrlKey || event.metaKey;
   let action = null;
   if (command && key === "z") action = event.shiftKey ? "redo" : "undo";
   else if (command && key === "y") action = "redo";
-  else if (!command && !event.altKey) action = { p: "pencil", e: "eraser", delete: "clear" }[key];
+  else if (!command && !event.altKey) action = KEYS[key];
   if (!action || find(`#${action}`).disabled) return;
   event.preventDefault();
   actions[action]();
@@ -101,46 +129,12 @@ addEventListener("drop", (event) => {
   bringIn(event.dataTransfer.files[0]);
 });
 
-// --- the drawing: kept in this browser, and in the address ---------------------------------------
-
-function keep() {
-  const text = pad.strokes.length ? encode(pad.strokes) : "";
-  history.replaceState(null, "", text ? `#${text}` : location.pathname);
-  try {
-    localStorage.setItem(KEPT, JSON.stringify({ link: text, strokes: pad.strokes }));
-  } catch {
-    // A full or forbidden storage costs the memory of this drawing, nothing else.
-  }
-}
-
-function kept() {
-  try {
-    const { link, strokes } = JSON.parse(localStorage.getItem(KEPT));
-    const sound = strokes.every((stroke) => stroke.length && stroke.every((p) => p.length === 3 && p.every(Number.isFinite)));
-    return sound ? { link, strokes } : null;
-  } catch {
-    return null;
-  }
-}
-
-/** The drawing that was left here; one that a link brings lies on top of it, and undo takes it away. */
-function restore() {
-  const link = location.hash.slice(1);
-  const mine = kept();
-  const theirs = link && link !== mine?.link ? decode(link) : null;
-  pad.restore(mine?.strokes ?? []);
-  if (theirs) pad.replace(theirs);
-}
-
-addEventListener("hashchange", () => {
-  const strokes = decode(location.hash.slice(1));
-  if (strokes) pad.replace(strokes);
-});
+// --- the drawing ---------------------------------------------------------------------------------
 
 pad.addEventListener("live", showState);
 pad.addEventListener("change", () => {
   search(); // first: the server works while the rest is done
-  keep();
+  keep(pad.strokes);
   showState();
 });
 find("#mirror").addEventListener("change", () => search());
@@ -155,9 +149,14 @@ function showState() {
 
 // --- search --------------------------------------------------------------------------------------
 
-const query = () => ({ strokes: outline(pad.strokes), mirror: find("#mirror").checked });
+const query = () => ({
+  strokes: outline(pad.strokes),
+  mirror: find("#mirror").checked,
+  ...(liked && { picked: [...results.picked.keys()] }),
+});
 
-async function search(extra = {}) {
+/** Search for what is drawn. New hits are shown from their top, unless nobody asked for them (`inPlace`). */
+async function search({ inPlace = false } = {}) {
   asking?.abort();
   if (!pad.strokes.length || !collection?.pictures) {
     shown = null;
@@ -169,15 +168,15 @@ async function search(extra = {}) {
   const mine = (asking = new AbortController());
   const current = () => asking === mine && !mine.signal.aborted;
   document.body.classList.add("waiting");
-  const wanted = { ...query(), ...extra, k: PAGE_OF_HITS };
+  const wanted = { ...query(), k: PAGE_OF_HITS };
   performance.mark("search");
   try {
     const answer = await patiently(() => api.search(wanted, mine.signal), current);
     if (!(await results.show(answer.hits, current))) return;
     performance.measure("pen up to results", "search");
     shown = wanted;
-    complete = answer.hits.length < PAGE_OF_HITS;
-    find("#end").hidden = true;
+    if (!inPlace) showFromTop();
+    showEnd(ending(answer));
     explain(answer);
   } catch (problem) {
     if (problem.name === "AbortError" || !current()) return;
@@ -188,6 +187,11 @@ async function search(extra = {}) {
       watchBottom();
     }
   }
+}
+
+/** The sheet, which stays in sight beside the hits or lies above them, does not move by this. */
+function showFromTop() {
+  if (find("#answers").getBoundingClientRect().top < 0) find("#answers").scrollIntoView({ block: "start" });
 }
 
 /** Ask again a few times when the server says that it is busy. */
@@ -202,18 +206,17 @@ async function patiently(action, current) {
   }
 }
 
+const counted = (number) => (number === 1 ? "1 picture" : `${number.toLocaleString("en")} pictures`);
+
 function explain(answer) {
   notice(null);
-  const count = answer.pictures.toLocaleString("en");
   find("#status").textContent = answer.hits.length
-    ? `Best of ${count} pictures, in ${Math.max(1, Math.round(answer.took_ms))} ms`
-    : `Nothing like it among ${count} pictures`;
+    ? `Best of ${counted(answer.pictures)}, in ${Math.max(1, Math.round(answer.took_ms))} ms`
+    : `Nothing like it among ${counted(answer.pictures)}`;
   if (!answer.hits.length) notice("nothing");
-  find("#answers h2").textContent = wantedMore() ? "More like these" : "Best matches";
+  find("#answers h2").textContent = shown.picked ? "More like these" : "Best matches";
   find("#answers h2").hidden = false;
 }
-
-const wantedMore = () => Boolean(shown?.picked);
 
 function trouble(problem) {
   find("#status").textContent = "";
@@ -223,6 +226,7 @@ function trouble(problem) {
     find("#trouble p").textContent = problem.message;
     notice("trouble");
   }
+  if (problem.status === 0) lose();
 }
 find("#again").addEventListener("click", async () => {
   await look();
@@ -237,8 +241,20 @@ function watchBottom() {
   bottom.observe(find("#sentinel"));
 }
 
+/** Why an answer is the last one, or null if there may be more: every picture has a rank. */
+function ending(answer) {
+  if (!answer.hits.length && !results.hits.length) return "";
+  return answer.hits.length < PAGE_OF_HITS ? `These are all ${counted(results.hits.length)}, best first.` : null;
+}
+
+function showEnd(sentence) {
+  end = sentence;
+  find("#end").hidden = !end;
+  find("#end").textContent = end ?? "";
+}
+
 async function showMore() {
-  if (!shown || complete || document.body.matches(".waiting, .more")) return;
+  if (!shown || end !== null || document.body.matches(".waiting, .more")) return;
   const before = shown;
   const from = results.hits.length;
   document.body.classList.add("more");
@@ -246,53 +262,89 @@ async function showMore() {
     const answer = await api.search({ ...before, offset: from }, asking.signal);
     if (shown !== before || from !== results.hits.length) return;
     results.append(answer.hits);
-    complete = answer.hits.length < PAGE_OF_HITS;
+    showEnd(ending(answer));
   } catch (problem) {
-    complete = problem.status === 422; // as deep as the server goes
-    if (problem.name !== "AbortError" && !complete) say(problem.message);
-    if (!complete) return;
+    if (problem.status === 422) showEnd(`These are the best ${from} of ${counted(collection.pictures)}; the list goes no further.`);
+    else if (problem.status === 0) lose();
+    else if (problem.name !== "AbortError") say(problem.message);
+    return;
   } finally {
     document.body.classList.remove("more");
-    find("#end").hidden = !complete;
   }
   watchBottom();
 }
 
-// --- more like these -----------------------------------------------------------------------------
+// --- selected pictures ---------------------------------------------------------------------------
 
 function showPicks() {
-  const count = results.picked.size;
-  find("#picks").hidden = !count;
-  if (count) find("#picks output").textContent = count === 1 ? "1 picture ticked" : `${count} pictures ticked`;
+  picks.show([...results.picked.values()], (id) => results.has(id));
+  document.body.classList.toggle("picking", results.picked.size > 0);
+  if (liked && !results.picked.size) {
+    liked = false;
+    search();
+  }
 }
-find("#more-like").addEventListener("click", () => search({ picked: [...results.picked] }));
-find("#unpick").addEventListener("click", () => {
-  results.unpick();
-  if (wantedMore()) search();
+find("#more-like").addEventListener("click", () => {
+  liked = true;
+  search();
+});
+find("#unpick").addEventListener("click", () => results.unpick());
+find("#list").addEventListener("click", () => {
+  const paths = [...results.picked.values()].map((hit) => `${hit.picture}\n`);
+  download("pictures.txt", "text/plain", paths.join(""));
 });
 
 // --- the collection ------------------------------------------------------------------------------
 
+/** Look at the server: how many pictures there are, and whether it is there. */
 async function look() {
   try {
     const before = collection?.pictures;
     collection = await api.index();
     document.body.classList.toggle("can-expand", Boolean(collection.expansion));
-    const count = collection.pictures;
-    find("#collection").textContent = count === 1 ? "1 picture" : `${count.toLocaleString("en")} pictures`;
-    if (before !== undefined && before !== count) search();
-    if (before === undefined || !count) showWelcome();
+    find("#collection").textContent = counted(collection.pictures);
+    if (lost) regain();
+    else if (before !== undefined && before !== collection.pictures) changed();
+    if (before === undefined || !collection.pictures) showWelcome();
   } catch (problem) {
+    if (problem.status === 0) lose();
     if (!collection) trouble(problem);
   }
+  lookIn(collection?.pictures && !lost ? LOOK.calm : LOOK.waiting);
+}
+
+/** The collection has changed: search it again, unless that would take away what somebody scrolled to. */
+function changed() {
+  if (results.hits.length <= PAGE_OF_HITS) search({ inPlace: true });
+  else say("The collection has changed", "Search again", () => search());
+}
+
+function lookIn(wait) {
   clearTimeout(look.next);
-  look.next = setTimeout(look, collection?.pictures ? 15000 : 2000);
+  look.next = setTimeout(look, wait);
+}
+
+/** The server does not answer: say so, and look for it until it does. */
+function lose() {
+  if (lost) return;
+  lost = true;
+  find("#collection").textContent = "The server does not answer; looking for it…";
+  lookIn(LOOK.waiting);
+}
+
+/** It is there again: do what could not be done. */
+function regain() {
+  lost = false;
+  results.retry();
+  viewer.retry();
+  if (!shown || !find("#trouble").hidden) search({ inPlace: true });
+  else watchBottom();
 }
 
 function showWelcome() {
   find("#answers h2").hidden = true;
   find("#status").textContent = "";
-  find("#end").hidden = true;
+  showEnd(null);
   if (!collection) return;
   if (!collection.pictures) {
     find("#command").textContent = collection.command;
@@ -308,25 +360,6 @@ function notice(name) {
   for (const element of document.querySelectorAll(".notice")) element.hidden = element.id !== name;
 }
 
-// --- a word at the bottom of the page ------------------------------------------------------------
-
-function say(text, label, action) {
-  const toast = find("#toast");
-  const button = toast.querySelector("button");
-  toast.querySelector("span").textContent = text;
-  button.hidden = !label;
-  button.textContent = label ?? "";
-  button.onclick = () => {
-    toast.hidden = true;
-    action();
-  };
-  // A dialog lies above everything else: the word has to be said inside it.
-  (find("#viewer").open ? find("#viewer") : document.body).append(toast);
-  toast.hidden = false;
-  clearTimeout(say.timer);
-  say.timer = setTimeout(() => (toast.hidden = true), 5000);
-}
-
 for (const example of EXAMPLES) {
   const button = document.createElement("button");
   button.type = "button";
@@ -335,6 +368,6 @@ for (const example of EXAMPLES) {
   find("#examples").append(button);
 }
 
-restore();
+restore(pad);
 await look();
 search();

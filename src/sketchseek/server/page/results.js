@@ -1,5 +1,4 @@
 // The grid of hits. A picture that stays keeps its element, so nothing flickers while one draws.
-import { thumbnailURL } from "./api.js";
 import { pathData } from "./geometry.js";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -39,16 +38,19 @@ export function showSureness(meter, hit) {
 
 export class Results {
   hits = [];
-  picked = new Set();
+  picked = new Map(); // id -> hit: it stays picked when other hits are shown
   #grid;
   #template;
   #tiles = new Map();
+  #thumbnail;
   #onOpen;
   #onPick;
 
-  constructor(grid, template, { onOpen, onPick }) {
+  /** thumbnail: a hit -> the address of its small picture. */
+  constructor(grid, template, { thumbnail, onOpen, onPick }) {
     this.#grid = grid;
     this.#template = template;
+    this.#thumbnail = thumbnail;
     this.#onOpen = onOpen;
     this.#onPick = onPick;
   }
@@ -64,7 +66,7 @@ export class Results {
     const focused = document.activeElement;
     this.#grid.replaceChildren(...tiles.values());
     if (focused !== document.activeElement && this.#grid.contains(focused)) focused.focus({ preventScroll: true });
-    this.#picksFollow();
+    this.#onPick();
     return true;
   }
 
@@ -80,39 +82,47 @@ export class Results {
     }
   }
 
+  /** Ask again for thumbnails that did not come. */
+  retry() {
+    for (const hit of this.hits) {
+      const tile = this.#tiles.get(hit.id);
+      if (!tile.matches(".missing")) continue;
+      tile.classList.remove("missing");
+      tile.querySelector("img").src = this.#thumbnail(hit);
+    }
+  }
+
+  has(id) { return this.#tiles.has(id); }
+
   clear() {
     this.hits = [];
     this.#tiles.clear();
     this.#grid.replaceChildren();
-    this.unpick();
+    this.#onPick();
+  }
+
+  pick(hit, yes) {
+    if (yes) this.picked.set(hit.id, hit);
+    else this.picked.delete(hit.id);
+    const tile = this.#tiles.get(hit.id);
+    if (tile) tile.querySelector(".pick input").checked = yes;
+    this.#onPick();
   }
 
   unpick() {
-    this.picked.clear();
-    for (const box of this.#grid.querySelectorAll(".pick input")) box.checked = false;
-    this.#onPick();
-  }
-
-  #picksFollow() {
-    for (const id of this.picked) if (!this.#tiles.has(id)) this.picked.delete(id);
-    this.#onPick();
+    for (const hit of [...this.picked.values()]) this.pick(hit, false);
   }
 
   #tile(hit) {
     const tile = this.#template.content.firstElementChild.cloneNode(true);
     const image = tile.querySelector("img");
-    image.src = thumbnailURL(hit.id);
+    image.src = this.#thumbnail(hit);
     image.addEventListener("load", () => tile.classList.add("loaded"));
     image.addEventListener("error", () => tile.classList.add("missing"));
     tile.querySelector(".frame").append(outlineOverlay(hit));
     tile.querySelector(".open").addEventListener("click", () => this.#onOpen(hit.id));
     const box = tile.querySelector(".pick input");
-    box.checked = this.picked.has(hit.id);
-    box.addEventListener("change", () => {
-      if (box.checked) this.picked.add(hit.id);
-      else this.picked.delete(hit.id);
-      this.#onPick();
-    });
+    box.addEventListener("change", () => this.pick(this.hits.find(({ id }) => id === hit.id) ?? hit, box.checked));
     // The tile is as wide as its picture's shape asks, within reason.
     tile.style.setProperty("--shape", Math.max(0.6, Math.min(2, hit.width / hit.height)));
     return tile;
@@ -126,7 +136,10 @@ export class Results {
     tile.dataset.mirrored = hit.mirrored;
     tile.querySelector(".open").setAttribute("aria-label", `${hit.rank}. ${name}, ${percent(hit)}% sure: look closer`);
     tile.querySelector(".open").title = name;
-    tile.querySelector(".pick input").setAttribute("aria-label", `More like ${name}`);
+    tile.querySelector(".sure").textContent = `${percent(hit)}%`;
+    const box = tile.querySelector(".pick input");
+    box.checked = this.picked.has(hit.id);
+    box.setAttribute("aria-label", `Select ${name}`);
   }
 
   async #ready(tiles) {

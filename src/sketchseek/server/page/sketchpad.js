@@ -1,34 +1,27 @@
 // The sheet of paper: pen, finger, mouse or keyboard in, strokes out.
-import { HEIGHT, WIDTH, flip, fromSegment, simplify } from "./geometry.js";
+import { HEIGHT, WIDTH, bounds, flip, simplify } from "./geometry.js";
+import { Hand, nudged } from "./hand.js";
+import { PENCIL, drawBox, drawRing, drawStroke } from "./ink.js";
+import { REACH, TOOLS } from "./tools.js";
 
-const PENCIL = 9; // line width at middle pressure
-const RUBBER = 22; // reach of the eraser
-const NEAR = 2; // closer points add nothing
 const PEN_MEMORY = 1500; // ms for which a hand may rest on the screen after the pen
 const PALM = 60; // px: no finger is this wide
+const GRIP = 16; // px around a handle or a stroke that count as on it
 const MOST_STEPS = 200;
-
-/** Which way a line runs at point b between a and c, as a unit vector; [0, 0] at its ends and corners. */
-function direction(a, b, c) {
-  if (!a || !c) return [0, 0];
-  const [ux, uy, vx, vy] = [b[0] - a[0], b[1] - a[1], c[0] - b[0], c[1] - b[1]];
-  const straight = (ux * vx + uy * vy) / (Math.hypot(ux, uy) * Math.hypot(vx, vy) || 1);
-  const length = Math.hypot(c[0] - a[0], c[1] - a[1]);
-  return straight > 0.6 && length ? [(c[0] - a[0]) / length, (c[1] - a[1]) / length] : [0, 0];
-}
 
 /** Events: "change" after each finished action, "live" when a line begins or is abandoned. */
 export class Sketchpad extends EventTarget {
-  tool = "pencil";
   strokes = [];
+  #tool = "pencil";
+  #hand = new Hand();
   #past = [];
   #future = [];
   #canvas;
   #context;
-  #ink = document.createElement("canvas"); // finished strokes, drawn once
-  #inkIsOld = true;
+  #ink = document.createElement("canvas"); // strokes that lie still, drawn once
+  #inked = null; // which those are
   #frame = 0;
-  #action = null; // { pointer, kind, tool, stroke | before }
+  #action = null; // { pointer, kind, gesture, steps }
   #penSeen = -Infinity;
   #rubber = null; // where to show the eraser
   #cursor = null; // where the keyboard's pencil is
@@ -52,18 +45,33 @@ export class Sketchpad extends EventTarget {
     this.#resize();
   }
 
+  get tool() { return this.#tool; }
+  set tool(name) {
+    this.#tool = name;
+    this.#rubber = this.#cursor = null;
+    this.#hand.choose(null);
+    this.#draw();
+  }
+
   get canUndo() { return this.#past.length > 0; }
   get canRedo() { return this.#future.length > 0; }
   get busy() { return this.#action !== null; }
 
   undo() { this.#travel(this.#past, this.#future); }
   redo() { this.#travel(this.#future, this.#past); }
-  clear() { if (this.strokes.length) this.replace([]); }
   flip() { if (this.strokes.length) this.replace(flip(this.strokes)); }
+
+  /** Take away what is drawn, or the strokes that the hand has chosen. */
+  clear() {
+    const gone = this.#tool === "hand" ? this.#hand.of(this.strokes) : this.strokes;
+    if (gone.length) this.replace(this.strokes.filter((stroke) => !gone.includes(stroke)));
+  }
 
   /** Put other strokes on the page, as one step that can be undone. */
   replace(strokes) {
-    this.#remember(this.strokes);
+    this.#past.push(this.strokes);
+    if (this.#past.length > MOST_STEPS) this.#past.shift();
+    this.#future = [];
     this.#put(strokes);
   }
 
@@ -89,16 +97,9 @@ export class Sketchpad extends EventTarget {
     ].join("\n");
   }
 
-  #remember(strokes) {
-    this.#past.push(strokes);
-    if (this.#past.length > MOST_STEPS) this.#past.shift();
-    this.#future = [];
-  }
-
   #put(strokes) {
     this.#action = null;
     this.strokes = strokes;
-    this.#inkIsOld = true;
     this.#draw();
     this.dispatchEvent(new Event("change"));
   }
@@ -117,19 +118,25 @@ export class Sketchpad extends EventTarget {
       if (this.#action?.kind === "touch") this.#abandon(this.#action.pointer);
     }
     if (event.pointerType === "touch") {
-      const second = this.#action?.kind === "touch" && this.#action.stroke?.length < 6;
+      const second = this.#action?.kind === "touch" && this.#action.steps < 6;
       if (second) this.#abandon(this.#action.pointer); // two fingers meant something else
       if (second || this.#isPalm(event)) return;
     }
     if (this.#action || ![0, 5].includes(event.button)) return;
     this.#canvas.setPointerCapture(event.pointerId);
-    const erases = this.tool === "eraser" || event.button === 5; // 5: the pen's other end
-    this.#action = { pointer: event.pointerId, kind: event.pointerType };
-    if (erases) this.#action.before = this.strokes;
-    else this.#action.stroke = [];
+    const turned = event.button === 5 && !REACH[this.#tool]; // 5: the pen's other end
+    this.#begin(event.pointerId, event.pointerType, turned ? "eraser" : this.#tool, this.#place(event));
     this.#extend(event);
+  }
+
+  #begin(pointer, kind, tool, point) {
+    const begin = TOOLS[tool] ?? ((strokes, first) => this.#hand.begin(strokes, first, GRIP * this.#unit));
+    this.#action = { pointer, kind, tool, gesture: begin(this.strokes, point), steps: 0 };
     this.dispatchEvent(new Event("live"));
   }
+
+  /** Units of the page in a pixel of the window. */
+  get #unit() { return WIDTH / (this.#canvas.getBoundingClientRect().width || WIDTH); }
 
   #isPalm(event) {
     return event.timeStamp - this.#penSeen < PEN_MEMORY || Math.max(event.width, event.height) > PALM;
@@ -138,20 +145,18 @@ export class Sketchpad extends EventTarget {
   #move(event) {
     if (event.pointerType === "pen") this.#penSeen = event.timeStamp;
     if (this.#action?.pointer === event.pointerId) this.#extend(event);
-    else if (event.pointerType === "mouse" && this.tool === "eraser") this.#showRubber(this.#place(event));
+    else if (event.pointerType === "mouse" && REACH[this.#tool]) this.#showRubber(this.#place(event));
   }
 
   #extend(event) {
     const events = event.getCoalescedEvents?.() ?? [];
-    for (const one of events.length ? events : [event]) {
-      const point = this.#place(one);
-      if (this.#action.stroke) {
-        const last = this.#action.stroke.at(-1);
-        if (!last || Math.hypot(point[0] - last[0], point[1] - last[1]) >= NEAR) this.#action.stroke.push(point);
-      } else {
-        this.#rub(point);
-      }
-    }
+    for (const one of events.length ? events : [event]) this.#to(this.#place(one), event.shiftKey);
+  }
+
+  #to(point, shift) {
+    this.#action.gesture.to(point, shift);
+    this.#action.steps++;
+    if (REACH[this.#action.tool]) this.#rubber = point;
     this.#draw();
   }
 
@@ -163,21 +168,18 @@ export class Sketchpad extends EventTarget {
   }
 
   #finish() {
-    const { stroke, before } = this.#action;
+    const { gesture } = this.#action;
     this.#action = null;
-    if (stroke) this.replace([...this.strokes, stroke]);
-    else if (before !== this.strokes) {
-      this.#remember(before);
-      this.#put(this.strokes);
-    }
+    gesture.end?.();
+    const after = [...gesture.still, ...gesture.live];
+    const same = after.length === this.strokes.length && after.every((stroke) => this.strokes.includes(stroke));
+    if (!same) return this.replace(after);
+    this.#draw();
+    this.dispatchEvent(new Event("live"));
   }
 
   #abandon(pointer) {
     if (this.#action?.pointer !== pointer) return;
-    if (this.#action.before) {
-      this.strokes = this.#action.before;
-      this.#inkIsOld = true;
-    }
     this.#action = null;
     this.#draw();
     this.dispatchEvent(new Event("live"));
@@ -194,31 +196,25 @@ export class Sketchpad extends EventTarget {
     ];
   }
 
-  #rub(point) {
-    const from = this.#rubber ?? point;
-    const touched = (stroke) =>
-      stroke.some((p, i) => fromSegment(p, from, point) < RUBBER ||
-        (i > 0 && fromSegment(point, stroke[i - 1], p) < RUBBER));
-    const left = this.strokes.filter((stroke) => !touched(stroke));
-    if (left.length < this.strokes.length) {
-      this.strokes = left;
-      this.#inkIsOld = true;
-    }
-    this.#rubber = point;
-  }
-
   #showRubber(point) {
     this.#rubber = point;
     this.#draw();
   }
 
-  // Keyboard: arrows move a pencil, the space bar puts it down and lifts it.
+  // Keyboard: arrows move a pencil, the space bar puts it down and lifts it. The hand moves what is drawn.
 
   #key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const step = event.shiftKey ? 80 : 20;
     const moves = { ArrowLeft: [-step, 0], ArrowRight: [step, 0], ArrowUp: [0, -step], ArrowDown: [0, step] };
     const move = moves[event.key];
+    const known = this.#tool === "hand" ? this.#handKey(event.key, move) : this.#toolKey(event.key, move);
+    if (!known) return;
+    event.preventDefault();
+    this.#draw();
+  }
+
+  #toolKey(key, move) {
     const drawing = this.#action?.kind === "keyboard";
     if (move) {
       const [x, y] = this.#cursor ?? [WIDTH / 2, HEIGHT / 2];
@@ -227,27 +223,34 @@ export class Sketchpad extends EventTarget {
         Math.max(0, Math.min(HEIGHT, y + move[1])),
         0.5,
       ];
-      if (drawing && this.#action.stroke) this.#action.stroke.push(this.#cursor);
-      if (drawing && this.#action.before) this.#rub(this.#cursor);
-    } else if (event.key === " " || event.key === "Enter") {
+      if (drawing) this.#to(this.#cursor, false);
+    } else if (key === " " || key === "Enter") {
       this.#cursor ??= [WIDTH / 2, HEIGHT / 2, 0.5];
       if (drawing) this.#finish();
       else if (!this.#action) {
-        this.#action = { pointer: "keyboard", kind: "keyboard" };
-        if (this.tool === "eraser") {
-          this.#action.before = this.strokes;
-          this.#rubber = null;
-          this.#rub(this.#cursor);
-        } else this.#action.stroke = [this.#cursor];
-        this.dispatchEvent(new Event("live"));
+        this.#begin("keyboard", "keyboard", this.#tool, this.#cursor);
+        this.#to(this.#cursor, false);
       }
-    } else if (event.key === "Escape" && drawing) {
+    } else if (key === "Escape" && drawing) {
       this.#abandon("keyboard");
     } else {
-      return;
+      return false;
     }
-    event.preventDefault();
-    this.#draw();
+    return true;
+  }
+
+  #handKey(key, move) {
+    const scale = { "+": 1.1, "=": 1.1, "-": 1 / 1.1 }[key];
+    if (this.#action || !this.strokes.length) return false;
+    if (key === " ") this.#hand.next(this.strokes);
+    else if (key === "Escape") this.#hand.choose(null);
+    else if (move || scale) {
+      const chosen = this.#hand.of(this.strokes);
+      const after = nudged(chosen, ...(move ?? [0, 0]), scale);
+      if (chosen.length < this.strokes.length) this.#hand.choose(after);
+      this.replace([...this.strokes.filter((stroke) => !chosen.includes(stroke)), ...after]);
+    } else return false;
+    return true;
   }
 
   #leaveKeyboard() {
@@ -265,7 +268,7 @@ export class Sketchpad extends EventTarget {
     this.#canvas.width = this.#ink.width = width;
     this.#canvas.height = this.#ink.height = Math.round((width * HEIGHT) / WIDTH);
     this.#colour = getComputedStyle(this.#canvas).color;
-    this.#inkIsOld = true;
+    this.#inked = null;
     this.#paint();
   }
 
@@ -277,60 +280,34 @@ export class Sketchpad extends EventTarget {
     cancelAnimationFrame(this.#frame);
     this.#frame = 0;
     const scale = this.#canvas.width / WIDTH;
-    if (this.#inkIsOld) {
-      this.#inkIsOld = false;
+    const gesture = this.#action?.gesture;
+    const still = gesture?.still ?? this.strokes;
+    if (still !== this.#inked) {
+      this.#inked = still;
       const ink = this.#ink.getContext("2d");
       ink.setTransform(1, 0, 0, 1, 0, 0);
       ink.clearRect(0, 0, this.#ink.width, this.#ink.height);
       ink.scale(scale, scale);
-      for (const stroke of this.strokes) this.#line(ink, stroke);
+      ink.strokeStyle = this.#colour;
+      for (const stroke of still) drawStroke(ink, stroke);
     }
     const context = this.#context;
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.clearRect(0, 0, this.#canvas.width, this.#canvas.height);
     context.drawImage(this.#ink, 0, 0);
     context.scale(scale, scale);
-    if (this.#action?.stroke) this.#line(context, this.#action.stroke);
-    if (this.#rubber && (this.tool === "eraser" || this.#action?.before)) this.#ring(context, this.#rubber, RUBBER);
-    if (this.#cursor) this.#ring(context, this.#cursor, 10);
+    context.strokeStyle = this.#colour;
+    for (const stroke of gesture?.live ?? []) drawStroke(context, stroke);
+    if (this.#tool === "hand") this.#drawHandles(context, gesture);
+    const reach = REACH[this.#action?.tool ?? this.#tool];
+    if (this.#rubber && reach) drawRing(context, this.#rubber, reach);
+    if (this.#cursor) drawRing(context, this.#cursor, 10);
   }
 
-  #line(context, stroke) {
-    context.strokeStyle = this.#colour;
-    context.lineCap = context.lineJoin = "round";
-    const width = (pressure) => PENCIL * (0.4 + 1.2 * pressure);
-    const even = stroke.every((point) => point[2] === stroke[0][2]);
-    context.lineWidth = width(stroke[0][2]);
-    context.beginPath();
-    context.moveTo(stroke[0][0], stroke[0][1]);
-    if (stroke.length === 1) context.lineTo(stroke[0][0] + 0.01, stroke[0][1]);
-    const tangent = stroke.map((_, i) => direction(stroke[i - 1], stroke[i], stroke[i + 1]));
-    for (let i = 1; i < stroke.length; i++) {
-      // Curves through every point, smooth except where the hand turned sharply.
-      const [a, b] = [stroke[i - 1], stroke[i]];
-      if (!even) {
-        context.beginPath();
-        context.moveTo(a[0], a[1]);
-        context.lineWidth = width((a[2] + b[2]) / 2);
-      }
-      const reach = Math.hypot(b[0] - a[0], b[1] - a[1]) / 3;
-      context.bezierCurveTo(
-        a[0] + tangent[i - 1][0] * reach, a[1] + tangent[i - 1][1] * reach,
-        b[0] - tangent[i][0] * reach, b[1] - tangent[i][1] * reach,
-        b[0], b[1],
-      );
-      if (!even) context.stroke();
-    }
-    if (even) context.stroke();
-  }
-
-  #ring(context, [x, y], radius) {
-    context.strokeStyle = this.#colour;
-    context.lineWidth = 3;
-    context.globalAlpha = 0.5;
-    context.beginPath();
-    context.arc(x, y, radius, 0, 2 * Math.PI);
-    context.stroke();
-    context.globalAlpha = 1;
+  #drawHandles(context, gesture) {
+    const unit = this.#unit;
+    const chosen = gesture ? gesture.live : this.#hand.of(this.strokes);
+    if (chosen.length) drawBox(context, bounds(chosen), unit, 5 * unit);
+    if (gesture?.frame) drawBox(context, gesture.frame, unit);
   }
 }

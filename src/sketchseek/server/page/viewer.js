@@ -1,17 +1,27 @@
 // One hit, large: the picture, the outline on it, the contours that the program saw, and where the file is.
-import { contoursURL, pictureURL } from "./api.js";
 import { fileName, outlineOverlay, percent, showSureness } from "./results.js";
+
+const SWIPE = 45; // px that a finger has to travel to turn the page
+
+/** What is above the stage's other layers when it can be shown: the picture itself. */
+function layer(name, alt, source) {
+  return Object.assign(new Image(), { className: name, alt, src: source, draggable: false });
+}
 
 export class Viewer {
   #dialog;
   #stage;
   #hits = [];
   #at = 0;
-  #say;
+  #doubted = null; // the hit whose picture was asked for twice
+  #give;
 
-  constructor(dialog, say) {
+  /** `give` knows where things come from, all for a hit: `picture`, `thumbnail` and, if there are any,
+   *  `contours` give addresses; `whyMissing(address)` says why one shows nothing; `more()` fetches further hits;
+   *  `pick(hit, yes)` and `isPicked(hit)` select it; `say(text)` tells the visitor. */
+  constructor(dialog, give) {
     this.#dialog = dialog;
-    this.#say = say;
+    this.#give = give;
     this.#stage = dialog.querySelector(".stage");
     const on = (selector, type, action) => dialog.querySelector(selector).addEventListener(type, action);
     on(".close", "click", () => dialog.close());
@@ -20,12 +30,16 @@ export class Viewer {
     on(".copy", "click", () => this.#copy());
     on("#show-outline", "change", () => this.#layers());
     on("#show-contours", "change", () => this.#layers());
+    on(".pick input", "change", (event) => give.pick(this.hit, event.target.checked));
     dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
     dialog.addEventListener("keydown", (event) => {
       if (event.key === "ArrowLeft") this.#step(-1);
       if (event.key === "ArrowRight") this.#step(1);
     });
+    this.#swipes();
   }
+
+  get hit() { return this.#hits[this.#at]; }
 
   open(hits, id) {
     this.#hits = hits;
@@ -34,58 +48,113 @@ export class Viewer {
     this.#dialog.showModal();
   }
 
-  get #hit() { return this.#hits[this.#at]; }
+  /** Try again to show what could not be shown. */
+  retry() {
+    if (this.#dialog.open && this.#stage.matches(".gone, .waiting")) this.#show();
+  }
 
-  #step(by) {
-    this.#at = Math.max(0, Math.min(this.#hits.length - 1, this.#at + by));
+  async #step(by) {
+    const to = this.#at + by;
+    if (to === this.#hits.length) await this.#give.more();
+    if (!this.#hits[to]) return;
+    this.#at = to;
     this.#show();
   }
 
+  /** A finger that moves sideways over the picture turns to the next one, or back. */
+  #swipes() {
+    let from = null;
+    const settle = () => {
+      from = null;
+      this.#stage.style.translate = "";
+    };
+    this.#stage.addEventListener("pointerdown", (event) => {
+      if (event.pointerType === "mouse" || !event.isPrimary) return settle();
+      from = [event.clientX, event.clientY];
+      this.#stage.setPointerCapture(event.pointerId);
+    });
+    this.#stage.addEventListener("pointermove", (event) => {
+      if (from) this.#stage.style.translate = `${event.clientX - from[0]}px`;
+    });
+    this.#stage.addEventListener("pointerup", (event) => {
+      if (!from) return;
+      const [dx, dy] = [event.clientX - from[0], event.clientY - from[1]];
+      settle();
+      if (Math.abs(dx) > SWIPE && Math.abs(dx) > Math.abs(dy)) this.#step(dx < 0 ? 1 : -1);
+    });
+    this.#stage.addEventListener("pointercancel", settle);
+  }
+
   #show() {
-    const hit = this.#hit;
+    const hit = this.hit;
     const find = (selector) => this.#dialog.querySelector(selector);
-    const picture = new Image();
-    picture.src = pictureURL(hit.id);
-    picture.alt = fileName(hit);
-    picture.addEventListener("error", () => this.#say("This picture can no longer be read: moved, or deleted?"));
+    this.#stage.classList.remove("gone", "waiting");
     this.#stage.style.setProperty("--shape", hit.width / hit.height);
-    this.#stage.replaceChildren(picture, outlineOverlay(hit));
+    // The small picture is there at once, and stays where the large one cannot be had.
+    const picture = layer("picture", fileName(hit), this.#give.picture(hit));
+    const thumbnail = layer("thumbnail", "", this.#give.thumbnail(hit));
+    picture.addEventListener("load", () => thumbnail.remove());
+    picture.addEventListener("error", () => this.#excuse(hit, picture));
+    this.#stage.replaceChildren(thumbnail, picture, outlineOverlay(hit));
+    find(".excuse").textContent = "";
     this.#layers();
     find("h2").textContent = fileName(hit);
     find(".path").textContent = hit.picture;
-    find(".original").href = pictureURL(hit.id);
+    find(".original").href = this.#give.picture(hit);
+    find(".original").hidden = false;
+    find(".pick input").checked = this.#give.isPicked(hit);
     showSureness(find(".bar"), hit);
     const size = Math.round(hit.scale * 100);
     find(".facts").textContent =
       `${percent(hit)}% sure · number ${hit.rank} · found at ${size}% size${hit.mirrored ? ", mirrored" : ""}`;
     find(".previous").disabled = this.#at === 0;
-    find(".next").disabled = this.#at === this.#hits.length - 1;
+    find(".next").disabled = this.#at === this.#hits.length - 1 && !this.#give.hasMore();
+  }
+
+  /** The picture did not come: say whose fault that is. */
+  async #excuse(hit, picture) {
+    const problem = await this.#give.whyMissing(this.#give.picture(hit));
+    if (hit !== this.hit || !picture.isConnected) return;
+    if (!problem && this.#doubted !== hit) { // a passing trouble?
+      this.#doubted = hit;
+      return this.#show();
+    }
+    picture.remove();
+    this.#stage.firstElementChild.alt = fileName(hit);
+    const away = problem?.status === 0;
+    this.#stage.classList.add(away ? "waiting" : "gone");
+    this.#dialog.querySelector(".original").hidden = true;
+    this.#dialog.querySelector(".excuse").textContent = away ? problem.message
+      : `${problem?.message ?? "This file cannot be shown."} What is shown is the small picture that the index keeps.`;
   }
 
   #layers() {
     const wanted = (id) => this.#dialog.querySelector(id).checked;
+    const address = this.#give.contours?.(this.hit);
+    this.#dialog.querySelector("#show-contours").parentElement.hidden = !address;
     this.#stage.classList.toggle("bare", !wanted("#show-outline"));
     let contours = this.#stage.querySelector(".contours");
-    if (wanted("#show-contours") && !contours) {
-      contours = new Image();
-      contours.className = "contours";
-      contours.alt = "Contours that the program saw";
-      contours.src = contoursURL(this.#hit.id);
-      contours.addEventListener("error", () => this.#say("The contours of this picture could not be drawn."));
-      this.#stage.querySelector("img").after(contours);
+    const show = Boolean(address) && wanted("#show-contours");
+    if (show && !contours) {
+      contours = layer("contours", "Contours that the program saw", address);
+      contours.addEventListener("error", async () => {
+        const problem = await this.#give.whyMissing(address);
+        if (problem && contours.isConnected) this.#give.say(`The contours cannot be drawn. ${problem.message}`);
+      });
+      this.#stage.querySelector(".outline").before(contours);
     }
-    if (contours) contours.hidden = !wanted("#show-contours");
-    this.#stage.classList.toggle("dimmed", wanted("#show-contours"));
+    if (contours) contours.hidden = !show;
+    this.#stage.classList.toggle("dimmed", show);
   }
 
   async #copy() {
-    const { picture } = this.#hit;
+    const { picture } = this.hit;
     try {
       await navigator.clipboard.writeText(picture);
-      this.#say("Path copied");
+      this.#give.say("Path copied");
     } catch {
       getSelection().selectAllChildren(this.#dialog.querySelector(".path"));
-      this.#say("Press Ctrl+C to copy the path");
+      this.#give.say("Press Ctrl+C to copy the path");
     }
   }
 }
