@@ -7,8 +7,11 @@
 
 namespace sketchseek {
 
-constexpr int kMaxFrequencies = 10;  // of a spatial map
+constexpr int kMinFrequencies = 2;   // of a spatial map
+constexpr int kMaxFrequencies = 10;
 constexpr int kMaxOrientations = 5;  // frequencies of an orientation map
+constexpr int kMaxReach = 1023;      // steps a side: numbers of translations have 22 bits
+constexpr int kMaxPoses = 32767;     // numbers of poses have 16
 constexpr int kOverrun = 256;        // bytes that may be read past the end of a row
 constexpr int kBlock = 16;           // pictures that lie side by side in a projection
 constexpr int kCodeBlock = 64;       // vectors that lie side by side in product codes

@@ -31,6 +31,26 @@ template <class T>
 using Out = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 using Ids = std::optional<In<int64_t, 1>>;
 
+// Everything that the kernels take for granted is asked of the arguments here, where they come in.
+void require(bool holds, const char* sentence) {
+  if (!holds) throw std::invalid_argument(sentence);
+}
+
+template <class Array>
+void require_finite(const Array& values, const char* sentence) {
+  for (size_t i = 0; i < values.size(); ++i) require(std::isfinite(values.data()[i]), sentence);
+}
+
+// in_parallel with the interpreter's lock released, which is asked for a signal now and then.
+template <class Work>
+void without_lock(int64_t count, int64_t chunk, int threads, Work work) {
+  nb::gil_scoped_release free;
+  in_parallel(count, chunk, threads, work, [] {
+    nb::gil_scoped_acquire lock;
+    return PyErr_CheckSignals() == 0;
+  });
+}
+
 template <class T>
 Out<T> handed_over(std::vector<T>&& values) {
   auto* kept = new std::vector<T>(std::move(values));
@@ -74,10 +94,22 @@ class PreparedQuery {
         poses_(full.shape(0)),
         mirror_(mirror),
         nx_((int)frequencies.shape(0)),
-        dimensions_(full.shape(1)) {
-    const size_t count = full.shape(0), side = projections.shape(2), high = nx_ - 1;
-    if (projections.shape(0) != count || steps.shape(0) != count || reach.shape(0) != count || kernels.shape(0) != count)
-      throw std::invalid_argument("a query's arrays must agree in the number of poses");
+        dimensions_(full.shape(1)),
+        side_(projections.shape(2)) {
+    const size_t count = full.shape(0), side = side_, high = nx_ - 1;
+    require(count > 0 && count <= kMaxPoses, "a query must have 1 to 32767 poses");
+    require(projections.shape(0) == count && projections.shape(1) == 2 && steps.shape(0) == count &&
+                reach.shape(0) == count && kernels.shape(0) == count,
+            "a query's arrays must agree in the number of poses");
+    require(nx_ >= kMinFrequencies && nx_ <= kMaxFrequencies, "a query must have 2 to 10 spatial frequencies");
+    require_finite(full, "a query's vectors must be finite");
+    require_finite(projections, "a query's projections must be finite");
+    require_finite(frequencies, "a query's frequencies must be finite");
+    require_finite(steps, "a query's steps must be finite");
+    for (size_t p = 0; p < count; ++p) {
+      require(reach.data()[p] >= 0 && reach.data()[p] <= kMaxReach, "a query's reach must be 0 to 1023 steps");
+      require(kernels.data()[p] >= 0, "a query's kernels must be numbers from 0");
+    }
     for (size_t p = 0; p < count; ++p)
       for (int d = 1; d <= reach.data()[p]; ++d)
         for (size_t k = 1; k <= high; ++k) {
@@ -102,11 +134,17 @@ class PreparedQuery {
   Query view() const { return Query{poses_.data(), (int)poses_.size(), mirror_}; }
   int nx() const { return nx_; }
   size_t dimensions() const { return dimensions_; }
+  size_t side() const { return side_; }  // of a projection
   // The poses with a profile each, (P, nx - 1), so that the kernels may skip.
   std::vector<Pose> with_profiles(const float* profiles) const {
     std::vector<Pose> poses = poses_;
     for (size_t p = 0; p < poses.size(); ++p) poses[p].profile = profiles + p * (nx_ - 1);
     return poses;
+  }
+  int reach() const {  // the largest
+    int most = 0;
+    for (const Pose& pose : poses_) most = std::max(most, pose.reach);
+    return most;
   }
   int kernels() const {
     int most = 0;
@@ -119,7 +157,7 @@ class PreparedQuery {
   std::vector<Pose> poses_;
   bool mirror_;
   int nx_;
-  size_t dimensions_;
+  size_t dimensions_, side_;
 };
 
 class Collection {
@@ -128,11 +166,10 @@ class Collection {
   Collection(nb::ndarray<nb::ndim<2>, nb::c_contig, nb::device::cpu, nb::ro> vectors, In<float, 3> norms, int nx,
              int no, const std::string& build)
       : vectors_(vectors), kernels_(kernels_named(build)) {
-    if (nx < 1 || nx > kMaxFrequencies || no < 1 || no > kMaxOrientations)
-      throw std::invalid_argument("the engine takes 1 to 10 spatial and 1 to 5 orientation frequencies");
+    require(nx >= kMinFrequencies && nx <= kMaxFrequencies && no >= 1 && no <= kMaxOrientations,
+            "the engine takes 2 to 10 spatial and 1 to 5 orientation frequencies");
     db_.bytes = vectors.dtype() == nb::dtype<int8_t>();
-    if (!db_.bytes && vectors.dtype() != nb::dtype<float>())
-      throw std::invalid_argument("vectors must be int8 or float32");
+    require(db_.bytes || vectors.dtype() == nb::dtype<float>(), "vectors must be int8 or float32");
     db_.vectors = vectors.data();
     db_.n = (int64_t)vectors.shape(0);
     db_.nx = nx;
@@ -140,15 +177,16 @@ class Collection {
     db_.kernels = (int)norms.shape(1);
     db_.padded = (db_.n + kBlock - 1) / kBlock * kBlock;
     db_.projections[kFull] = db_.projections[kX] = db_.projections[kY] = nullptr;
-    if ((int64_t)vectors.shape(1) != db_.dimensions() || (int64_t)norms.shape(0) != db_.n || norms.shape(2) != 3)
-      throw std::invalid_argument("vectors must be (n, D) and norms (n, S, 3)");
-
+    require((int64_t)vectors.shape(1) == db_.dimensions() && (int64_t)norms.shape(0) == db_.n && norms.shape(2) == 3,
+            "vectors must be (n, D) and norms (n, S, 3)");
+    if (!db_.bytes) require_in_range(static_cast<const float*>(db_.vectors), db_.n * db_.dimensions());
     inverse_.assign((size_t)3 * db_.kernels * db_.padded, 0.0f);
     for (int64_t i = 0; i < db_.n; ++i)
       for (int s = 0; s < db_.kernels; ++s)
         for (int which = 0; which < 3; ++which) {
           const float norm = norms.data()[(i * db_.kernels + s) * 3 + which];
-          inverse_[((size_t)which * db_.kernels + s) * db_.padded + i] = norm > 0 ? 1 / norm : 0;
+          require(norm >= 0 && norm <= kLargest, "norms must be numbers from 0 to 1e15");
+          inverse_[((size_t)which * db_.kernels + s) * db_.padded + i] = norm > kSmallest ? 1 / norm : 0;
         }
     db_.inverse = inverse_.data();
 
@@ -186,6 +224,7 @@ class Collection {
   }
 
   Out<float> project(const PreparedQuery& query, int axis, Ids ids, int threads) {
+    require(axis == kX || axis == kY, "axis must be 1 (x) or 2 (y)");
     lay_out_projections();
     return each<float>(query, ids, threads,
                        [&](Range range, float* out) { kernels_->project(db_, query.view(), range, axis, out); });
@@ -194,56 +233,54 @@ class Collection {
   // The k best, by score and then by number. A sample is scored first: it says how high a picture must come, and
   // what high rows look like.
   nb::tuple top(const PreparedQuery& query, int64_t k, int threads) const {
-    check(query);
-    Top top(k);
-    {
-      nb::gil_scoped_release free;
-      std::vector<float> profiles(query.view().count * (db_.nx - 1));
-      std::vector<Pose> poses;
-      Query view = query.view();
-      if (db_.n >= kWorthSampling) {
-        std::vector<int64_t> sample(kSample);
-        for (int64_t i = 0; i < kSample; ++i) sample[i] = i * (db_.n / kSample);
-        std::vector<float> scores(kSample);
-        in_parallel(kSample, kChunkOfTop / 4, threads, [&](int64_t begin, int64_t end) {
-          kernels_->score(db_, view, Range{begin, end, sample.data()}, kNoThreshold, scores.data() + begin);
-        });
-        std::vector<int64_t> best = select_largest(scores.data(), kSample, kHighest);
-        for (int64_t& id : best) id = sample[id];
-        kernels_->profile(db_, view, Range{0, kHighest, best.data()}, profiles.data());
-        poses = query.with_profiles(profiles.data());
-        view.poses = poses.data();
-        top.raise_to_kth(scores);
-      }
-      in_parallel(db_.n, kChunkOfTop, threads, [&](int64_t begin, int64_t end) {
-        float out[kChunkOfTop];
-        kernels_->score(db_, view, Range{begin, end, nullptr}, top.threshold(), out);
-        top.offer(begin, out, end - begin);
+    check(query, threads);
+    require(k > 0, "k must be positive");
+    Top top(std::min(k, std::max<int64_t>(db_.n, 1)));
+    std::vector<float> profiles(query.view().count * (db_.nx - 1));
+    std::vector<Pose> poses;
+    Query view = query.view();
+    if (db_.n >= kWorthSampling) {
+      std::vector<int64_t> sample(kSample);
+      for (int64_t i = 0; i < kSample; ++i) sample[i] = i * (db_.n / kSample);
+      std::vector<float> scores(kSample);
+      without_lock(kSample, kChunkOfTop / 4, threads, [&](int64_t begin, int64_t end) {
+        kernels_->score(db_, view, Range{begin, end, sample.data()}, kNoThreshold, scores.data() + begin);
       });
+      std::vector<int64_t> best = select_largest(scores.data(), kSample, kHighest);
+      for (int64_t& id : best) id = sample[id];
+      kernels_->profile(db_, view, Range{0, kHighest, best.data()}, profiles.data());
+      poses = query.with_profiles(profiles.data());
+      view.poses = poses.data();
+      top.raise_to_kth(scores);
     }
+    without_lock(db_.n, kChunkOfTop, threads, [&](int64_t begin, int64_t end) {
+      float out[kChunkOfTop];
+      kernels_->score(db_, view, Range{begin, end, nullptr}, top.threshold(), out);
+      top.offer(begin, out, end - begin);
+    });
     auto [ids, scores] = top.sorted();
     return nb::make_tuple(handed_over(std::move(ids)), handed_over(std::move(scores)));
   }
 
   // score, pose, mirrored, and x, y in steps of the pose.
   nb::tuple locate(const PreparedQuery& query, Ids ids, const std::string& guide, int radius, int threads) const {
-    check(query);
+    check(query, threads);
     if (ids) check_ids(*ids);
-    const Guide by = guide == "binary" ? Guide::kBinary : guide == "local" ? Guide::kLocal : Guide::kExact;
+    require(guide == "exact" || guide == "binary" || guide == "local", "guide must be exact, binary or local");
+    require(radius >= 0, "radius must not be negative");
+    Guide by = guide == "binary" ? Guide::kBinary : guide == "local" ? Guide::kLocal : Guide::kExact;
+    if (radius >= 2 * query.reach()) by = Guide::kExact;  // from any guess that is the whole grid
     const int64_t count = ids ? (int64_t)ids->size() : db_.n;
     std::vector<float> score(count);
     std::vector<int32_t> pose(count), mirrored(count), x(count), y(count);
-    {
-      nb::gil_scoped_release free;
-      in_parallel(count, chunk_of(count, threads), threads, [&](int64_t begin, int64_t end) {
-        std::vector<Found> found(end - begin);
-        kernels_->locate(db_, query.view(), Range{begin, end, ids ? ids->data() : nullptr}, by, radius, found.data());
-        for (int64_t i = begin; i < end; ++i) {
-          const Found& f = found[i - begin];
-          score[i] = f.score, pose[i] = f.pose, mirrored[i] = f.mirrored, x[i] = f.x, y[i] = f.y;
-        }
-      });
-    }
+    without_lock(count, chunk_of(count, threads), threads, [&](int64_t begin, int64_t end) {
+      std::vector<Found> found(end - begin);
+      kernels_->locate(db_, query.view(), Range{begin, end, ids ? ids->data() : nullptr}, by, radius, found.data());
+      for (int64_t i = begin; i < end; ++i) {
+        const Found& f = found[i - begin];
+        score[i] = f.score, pose[i] = f.pose, mirrored[i] = f.mirrored, x[i] = f.x, y[i] = f.y;
+      }
+    });
     return nb::make_tuple(handed_over(std::move(score)), handed_over(std::move(pose)), handed_over(std::move(mirrored)),
                           handed_over(std::move(x)), handed_over(std::move(y)));
   }
@@ -253,30 +290,32 @@ class Collection {
   nb::tuple settle(In<double, 3> query, In<double, 2> weights, In<double, 1> frequencies, In<int64_t, 1> ids,
                    In<double, 2> starts, In<int32_t, 2> poses, int threads) const {
     check_ids(ids);
+    check_threads(threads);
     const Ladder ladder{query.data(), weights.data(), frequencies.data(), (int64_t)weights.shape(0)};
     const size_t count = ids.size(), size = (size_t)db_.dimensions();
-    if (query.shape(0) != 2 || query.shape(1) != weights.shape(0) || query.shape(2) != size || weights.shape(1) != size ||
-        (int)frequencies.size() != db_.nx)
-      throw std::invalid_argument("the ladder was made with other settings than the collection");
-    if (starts.shape(0) != count || starts.shape(1) != 3 || poses.shape(0) != count || poses.shape(1) != 3)
-      throw std::invalid_argument("starts and poses must be (hits, 3)");
+    require(query.shape(0) == 2 && query.shape(1) == weights.shape(0) && query.shape(2) == size &&
+                weights.shape(1) == size && (int)frequencies.size() == db_.nx,
+            "the ladder was made with other settings than the collection");
+    require(starts.shape(0) == count && starts.shape(1) == 3 && poses.shape(0) == count && poses.shape(1) == 3,
+            "starts and poses must be (hits, 3)");
+    require_finite(query, "the ladder must be finite");
+    require_finite(weights, "the ladder's weights must be finite");
+    require_finite(frequencies, "the ladder's frequencies must be finite");
+    require_finite(starts, "starts must be finite");
     for (size_t i = 0; i < count; ++i) {
       const int32_t* p = poses.data() + 3 * i;
       if (p[0] < 0 || p[1] > ladder.poses || p[2] < 0 || p[2] > 1) throw std::out_of_range("poses must be of the ladder");
     }
     std::vector<double> score(count), x(count), y(count);
     std::vector<int32_t> pose(count);
-    {
-      nb::gil_scoped_release free;
-      in_parallel((int64_t)count, 1, threads, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const double* s = starts.data() + 3 * i;
-          const int32_t* p = poses.data() + 3 * i;
-          const Settled found = sketchseek::settle(db_, ladder, ids.data()[i], Start{p[0], p[1], p[2], s[0], s[1], s[2]});
-          score[i] = found.score, pose[i] = found.pose, x[i] = found.x, y[i] = found.y;
-        }
-      });
-    }
+    without_lock((int64_t)count, 1, threads, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const double* s = starts.data() + 3 * i;
+        const int32_t* p = poses.data() + 3 * i;
+        const Settled found = sketchseek::settle(db_, ladder, ids.data()[i], Start{p[0], p[1], p[2], s[0], s[1], s[2]});
+        score[i] = found.score, pose[i] = found.pose, x[i] = found.x, y[i] = found.y;
+      }
+    });
     return nb::make_tuple(handed_over(std::move(score)), handed_over(std::move(pose)), handed_over(std::move(x)),
                           handed_over(std::move(y)));
   }
@@ -284,18 +323,18 @@ class Collection {
   // Shares of each picture's squared norm, (ids, cells * cells) in one row; see `Cells`.
   Out<float> energy(In<float, 1> factors, In<float, 3> table, int cells, In<int64_t, 1> ids, int threads) const {
     check_ids(ids);
-    if ((int64_t)factors.size() != db_.dimensions() || (int)table.shape(1) != db_.nx - 1 || table.shape(2) != 2)
-      throw std::invalid_argument("the cells were made with other settings than the collection");
-    if (cells < 2 || cells % 2 || table.shape(0) % (cells / 2))
-      throw std::invalid_argument("cells must be even, with equally many samples each");
+    check_threads(threads);
+    require((int64_t)factors.size() == db_.dimensions() && (int)table.shape(1) == db_.nx - 1 && table.shape(2) == 2,
+            "the cells were made with other settings than the collection");
+    require(cells >= 2 && cells <= kMaxCells && cells % 2 == 0 && table.shape(0) && table.shape(0) % (cells / 2) == 0,
+            "cells must be even and at most 64, with equally many samples each");
+    require_finite(factors, "the cells' factors must be finite");
+    require_finite(table, "the cells' table must be finite");
     const Cells view{factors.data(), table.data(), cells, (int)table.shape(0) / (cells / 2)};
     std::vector<float> out(ids.size() * cells * cells);
-    {
-      nb::gil_scoped_release free;
-      in_parallel((int64_t)ids.size(), kBlock, threads, [&](int64_t begin, int64_t end) {
-        kernels_->energy(db_, view, Range{begin, end, ids.data()}, out.data() + begin * cells * cells);
-      });
-    }
+    without_lock((int64_t)ids.size(), kBlock, threads, [&](int64_t begin, int64_t end) {
+      kernels_->energy(db_, view, Range{begin, end, ids.data()}, out.data() + begin * cells * cells);
+    });
     return handed_over(std::move(out));
   }
 
@@ -303,10 +342,12 @@ class Collection {
   static constexpr float kNoThreshold = -3;
   static constexpr int64_t kChunk = 8192, kChunkOfTop = 1024;
   static constexpr int64_t kSample = 4096, kHighest = 64, kWorthSampling = 4 * kSample;
+  static constexpr int kMaxCells = 64;
+  static constexpr float kLargest = 1e15f, kSmallest = 1e-15f;  // between them products and quotients are numbers
 
   // Small shares of a shortlist, so that all threads have some; large ones of everything.
   static int64_t chunk_of(int64_t count, int threads) {
-    return std::max<int64_t>(4 * kBlock, std::min<int64_t>(kChunk, count / (4 * threads) / kBlock * kBlock));
+    return std::max<int64_t>(4 * kBlock, std::min<int64_t>(kChunk, count / threads / 4 / kBlock * kBlock));
   }
 
   void lay_out() {
@@ -330,9 +371,18 @@ class Collection {
 
   int64_t row_size() const { return (int64_t)db_.dimensions() * (db_.bytes ? 1 : 4); }
 
-  void check(const PreparedQuery& query) const {
-    if (query.nx() != db_.nx || (int64_t)query.dimensions() != db_.dimensions() || query.kernels() > db_.kernels)
-      throw std::invalid_argument("the query was made with other settings than the collection");
+  static void require_in_range(const float* values, int64_t count) {
+    for (int64_t i = 0; i < count; ++i)
+      require(std::fabs(values[i]) <= kLargest, "vectors must be numbers of at most 1e15");
+  }
+
+  static void check_threads(int threads) { require(threads > 0, "threads must be positive"); }
+
+  void check(const PreparedQuery& query, int threads) const {
+    check_threads(threads);
+    require(query.nx() == db_.nx && (int64_t)query.dimensions() == db_.dimensions() &&
+                (int64_t)query.side() == (int64_t)db_.dx() * db_.dimensions_o() && query.kernels() <= db_.kernels,
+            "the query was made with other settings than the collection");
   }
 
   void check_ids(const In<int64_t, 1>& ids) const {
@@ -342,16 +392,13 @@ class Collection {
 
   template <class T, class Work>
   Out<T> each(const PreparedQuery& query, const Ids& ids, int threads, Work work) const {
-    check(query);
+    check(query, threads);
     if (ids) check_ids(*ids);
     std::vector<T> out(ids ? ids->size() : db_.n);
-    {
-      nb::gil_scoped_release free;
-      const int64_t count = (int64_t)out.size();
-      in_parallel(count, chunk_of(count, threads), threads, [&](int64_t begin, int64_t end) {
-        work(Range{begin, end, ids ? ids->data() : nullptr}, out.data() + begin);
-      });
-    }
+    const int64_t count = (int64_t)out.size();
+    without_lock(count, chunk_of(count, threads), threads, [&](int64_t begin, int64_t end) {
+      work(Range{begin, end, ids ? ids->data() : nullptr}, out.data() + begin);
+    });
     return handed_over(std::move(out));
   }
 
@@ -370,24 +417,24 @@ Out<int64_t> largest_sums(In<uint8_t, 3> codes, In<uint8_t, 2> tables, int64_t n
                           int threads) {
   const Kernels* kernels = kernels_named(build);
   const PartCodes view{codes.data(), tables.data(), (int)tables.shape(0)};
-  if (tables.shape(1) != 16 || 2 * codes.shape(1) != tables.shape(0) || codes.shape(2) != kCodeBlock || view.parts > 256)
-    throw std::invalid_argument("codes must be (blocks, parts / 2, 64) and tables (parts, 16)");
-  if (n < 0 || n > (int64_t)codes.shape(0) * kCodeBlock) throw std::invalid_argument("n must not exceed the codes");
-  if (k < 1) throw std::invalid_argument("k must be positive");
+  require(tables.shape(1) == 16 && 2 * codes.shape(1) == tables.shape(0) && codes.shape(2) == kCodeBlock &&
+              tables.shape(0) <= 256,
+          "codes must be (blocks, parts / 2, 64) and tables (parts, 16)");
+  require(n >= 0 && n <= (int64_t)codes.shape(0) * kCodeBlock, "n must not exceed the codes");
+  require(k > 0, "k must be positive");
+  require(threads > 0, "threads must be positive");
   constexpr int64_t kBlocks = 64;
-  Top top(k);
-  {
-    nb::gil_scoped_release free;
-    in_parallel((n + kCodeBlock - 1) / kCodeBlock, kBlocks, threads, [&](int64_t begin, int64_t end) {
-      uint16_t sums[kBlocks * kCodeBlock];
-      kernels->sum_tables(view, begin, end, sums);
-      top.offer(begin * kCodeBlock, sums, std::min(n, end * kCodeBlock) - begin * kCodeBlock);
-    });
-  }
+  Top top(std::min(k, std::max<int64_t>(n, 1)));
+  without_lock((n + kCodeBlock - 1) / kCodeBlock, kBlocks, threads, [&](int64_t begin, int64_t end) {
+    uint16_t sums[kBlocks * kCodeBlock];
+    kernels->sum_tables(view, begin, end, sums);
+    top.offer(begin * kCodeBlock, sums, std::min(n, end * kCodeBlock) - begin * kCodeBlock);
+  });
   return handed_over(std::move(top.sorted().first));
 }
 
 Out<int64_t> largest(In<float, 1> scores, int64_t k) {
+  require(k >= 0, "k must not be negative");
   std::vector<int64_t> ids;
   {
     nb::gil_scoped_release free;
@@ -402,6 +449,12 @@ Out<int64_t> largest(In<float, 1> scores, int64_t k) {
 NB_MODULE(_engine, m) {
   using namespace sketchseek;
   m.doc() = "The scoring engine.";
+  nb::register_exception_translator([](const std::exception_ptr& p, void*) {
+    try {
+      std::rethrow_exception(p);
+    } catch (const Interrupted&) {  // by a signal, whose handler has raised
+    }
+  });
   m.def("supported_builds", &supported_builds, "Builds that run on this machine, the best first.");
   m.def("largest_sums", &largest_sums, "codes"_a, "tables"_a, "n"_a, "k"_a, "build"_a, "threads"_a,
         "Numbers of the product codes with the largest sums, best first; ties go to lower ones.");

@@ -11,21 +11,23 @@
 
 namespace sketchseek {
 
-struct Scored {
-  float score;
-  int64_t id;
-  bool operator<(const Scored& other) const {  // better first
-    return score != other.score ? score > other.score : id < other.id;
-  }
-};
-
-// Floats in the order of their values as unsigned integers.
+// Floats in the order of their values as unsigned integers; what is no number comes last.
 inline uint32_t ordered(float value) {
+  if (!(value == value)) return 0;
   uint32_t bits;
   value += 0.0f;  // -0 becomes 0
   std::memcpy(&bits, &value, sizeof bits);
   return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
 }
+
+struct Scored {
+  float score;
+  int64_t id;
+  bool operator<(const Scored& other) const {  // better first
+    const uint32_t mine = ordered(score), theirs = ordered(other.score);
+    return mine != theirs ? mine > theirs : id < other.id;
+  }
+};
 
 // Positions of the k largest, ascending. A histogram of the upper 16 bits leaves one bin to sort out.
 inline std::vector<int64_t> select_largest(const float* scores, int64_t n, int64_t k) {

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
+from sketchseek.errors import SketchseekError
 from sketchseek.evaluation.planted import random_curves
 from sketchseek.shape.alignment import (
     align,
@@ -74,7 +75,7 @@ def test_guesses_are_refined_on_the_grid_and_never_beat_it() -> None:
         np.testing.assert_allclose(wide.score, exact.score, atol=1e-6)  # a neighbourhood of everything
     with pytest.raises(ValueError, match="guide"):
         align_near(vectors, its_norms, QUERY, "luck")
-    with pytest.raises(ValueError, match="neighborhood must be odd"):
+    with pytest.raises(SketchseekError, match="odd number of translations"):
         align_near(vectors, its_norms, QUERY, "binary", 2)
 
 

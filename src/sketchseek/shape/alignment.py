@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .descriptor import mirror_signs, norms, projection
-from .placement import Placement, Start
+from .placement import Placement, Start, radius_of
 from .query import Query
 from .settings import FULL, RADIANS, Settings, X, Y
 
@@ -114,7 +114,7 @@ def align_near(
         projections. Each pose and mirror is refined: neither guess compares across them.
     """
     norms = np.asarray(norms)
-    radius = _radius(neighborhood)
+    radius = radius_of(neighborhood)
     allowed = []
     for (pose, mirrored, grid), (_, _, unit) in zip(
         surfaces(vectors, norms, query), variants(query), strict=True
@@ -261,12 +261,6 @@ def _inverse(norm: ArrayLike) -> Array:
     norm = np.asarray(norm, np.float64)
     inverse: Array = np.divide(1.0, norm, out=np.zeros_like(norm), where=norm > 0)
     return inverse
-
-
-def _radius(neighborhood: int) -> int:
-    if neighborhood < 1 or neighborhood % 2 == 0:
-        raise ValueError(f"neighborhood must be odd and positive, got {neighborhood}")
-    return neighborhood // 2
 
 
 def _sign(values: Array) -> Array:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import SketchseekError
+
 
 @dataclass(frozen=True)
 class Placement:
@@ -40,3 +42,10 @@ class Start:
     dx: NDArray[np.float64]
     dy: NDArray[np.float64]
     within: NDArray[np.float64]
+
+
+def radius_of(neighborhood: int) -> int:
+    """How many steps an N x N neighbourhood of translations goes either way."""
+    if neighborhood < 1 or neighborhood % 2 == 0:
+        raise SketchseekError(f"A neighborhood is an odd number of translations a side, not {neighborhood}.")
+    return neighborhood // 2

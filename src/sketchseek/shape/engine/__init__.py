@@ -57,7 +57,8 @@ class Engine(Protocol):
     ) -> Placement:
         """Scores with where they were reached, of every row or of some.
 
-        guide : None searches the whole grid; "binary" and "local" only near a guess (sections 5.3).
+        guide : None searches the whole grid; "binary" and "local" only near a guess (sections 5.3), in a
+            `neighborhood` of so many translations a side, an odd number. One that covers the grid is exact.
         """
 
     def settle(self, query: Query, ids: Ids, start: Start, threads: int | None = None) -> Placement:

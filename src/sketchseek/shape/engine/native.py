@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...errors import SketchseekError
 from ..descriptor import feature_map, mirror_signs, projection
 from ..energy import CELLS, SAMPLES, orientation_weights, roots, samples
-from ..placement import Placement, Start
+from ..placement import Placement, Start, radius_of
 from ..query import Query
 from ..settings import FULL, RADIANS, Settings, X, Y
 from . import Groups, Ids, Scores, _engine, best_of_groups, check_top
@@ -108,8 +108,9 @@ class NativeEngine:
         threads: int | None = None,
     ) -> Placement:
         """See `Engine.locate`."""
+        radius = min(radius_of(neighborhood), 2 * int(query.reach.max()))  # which is the whole grid
         score, pose, mirrored, x, y = self._collection.locate(
-            self._prepared(query), _ids(ids), guide or "exact", neighborhood // 2, _threads(threads)
+            self._prepared(query), _ids(ids), guide or "exact", radius, _threads(threads)
         )
         steps = query.steps[pose]
         dx, dy = (x * steps).astype(np.float32), (y * steps).astype(np.float32)
