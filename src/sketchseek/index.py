@@ -169,22 +169,24 @@ class Index:
     def refresh(self, save: bool = False) -> bool:
         """Go to the newest committed version; True when that is another one. Costs little when it isn't."""
         with self._lock:
-            if self._location.latest_version() == self.version:
-                return False
-            if self._location.is_uri and not self.store.refresh() and self.store.version == self.version:
+            identity = self._location.identity()
+            if self._location.is_uri:
+                self.store.refresh()
+                identity = self.store.current.identity
+            if identity == self._snapshot.identity:
                 return False
             self._go_to(self._newest_snapshot(self._snapshot, save))
             return True
 
     def _newest_snapshot(self, before: Snapshot | None, save: bool) -> Snapshot:
-        version = self._location.latest_version()
-        if version is None and not self._location.is_uri:
+        identity = self._location.identity()
+        if identity is None and not self._location.is_uri:
             raise no_index(self._location)
-        snapshot = Snapshot.load(self._location, version) if version is not None else None
+        snapshot = Snapshot.load(self._location, identity) if identity is not None else None
         if snapshot is not None:
             return snapshot
         self.store.refresh()
-        snapshot = Snapshot.load(self._location, self.store.version)
+        snapshot = Snapshot.load(self._location, self.store.current.identity)
         if snapshot is None:
             snapshot = Snapshot.of(self.store, before)
             if save:
@@ -193,7 +195,7 @@ class Index:
 
     def _go_to(self, snapshot: Snapshot) -> None:
         size = np.stack([snapshot.width, snapshot.height], axis=1)
-        self._view = View(
+        view = View(
             Collection(snapshot.codes, snapshot.norms, _settings(snapshot.recipe)),
             snapshot.width,
             snapshot.height,
@@ -205,7 +207,20 @@ class Index:
             thumbnail=self.thumbnail,
             depiction=self._depiction(snapshot),
         )
-        self._snapshot = snapshot
+        self._opened = (snapshot, view)
+
+    @property
+    def _snapshot(self) -> Snapshot:
+        return self._opened[0]
+
+    @property
+    def _view(self) -> View:
+        """What is searched; made again when somebody has written to the file that it is mapped from."""
+        if not self._snapshot.is_intact():
+            with self._lock:
+                if not self._snapshot.is_intact():
+                    self._go_to(self._newest_snapshot(None, save=True))
+        return self._opened[1]
 
     def _depiction(self, snapshot: Snapshot) -> Depiction | None:
         stored, recipe = snapshot.expansion, snapshot.recipe.expansion
@@ -213,7 +228,7 @@ class Index:
             return None
         from .depiction import Cache, Depiction, Pictures, usual_mean
 
-        cache = Cache(self._location.folder, str(snapshot.version))
+        cache = Cache(self._location.folder, snapshot.identity) if snapshot.identity else None
         return Depiction(
             pictures=lambda: Pictures(stored, usual_mean(recipe.name), cache),
             describer=partial(self._network, recipe),

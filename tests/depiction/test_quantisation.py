@@ -84,15 +84,33 @@ def test_candidates_hold_the_true_neighbours(codes):
     assert len(set(made.best(query, 300).tolist()) & set(true.tolist())) >= 45
 
 
+def test_a_changed_file_is_made_again(codes, tmp_path):
+    """Whatever bit it is: the codes are those that were saved, or none."""
+    made = codes[1]
+    path, rng = tmp_path / "codes.codes", np.random.default_rng(0)
+    made.save(path)
+    whole = np.fromfile(path, np.uint8)
+    ends = np.concatenate([np.arange(300), np.arange(len(whole) - 300, len(whole))])
+    d = made.centroids.shape[0] * made.centroids.shape[2]
+    for at in np.concatenate([ends, rng.integers(0, len(whole), 300)]):
+        damaged = whole.copy()
+        damaged[at] ^= 1 << rng.integers(8)
+        damaged.tofile(path)
+        loaded = ProductCodes.load(path, made.trained_on, d)
+        if loaded is not None:
+            np.testing.assert_array_equal(loaded.codes, made.codes)
+            np.testing.assert_array_equal(loaded.centroids, made.centroids)
+
+
 def test_saved_and_loaded(codes, tmp_path):
     made = codes[1]
     path = tmp_path / "codes.codes"
     made.save(path)
-    loaded = ProductCodes.load(path, made.trained_on)
+    loaded = ProductCodes.load(path, made.trained_on, made.centroids.shape[0] * made.centroids.shape[2])
     np.testing.assert_array_equal(loaded.decoded(), made.decoded())
     path.write_bytes(path.read_bytes()[:1000])
-    assert ProductCodes.load(path, 1) is None
-    assert ProductCodes.load(tmp_path / "none.codes", 1) is None
+    assert ProductCodes.load(path, 1, 512) is None
+    assert ProductCodes.load(tmp_path / "none.codes", 1, 512) is None
     assert [p.name for p in tmp_path.iterdir()] == ["codes.codes"]
 
 

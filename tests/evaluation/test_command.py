@@ -121,11 +121,12 @@ def test_contours_are_found_once_and_remembered(folder, monkeypatch):
         assert (a.width, a.height, a.points.width) == (b.width, b.height, b.points.width)
 
 
-def test_a_cut_short_cache_file_is_made_again(folder, monkeypatch):
+@pytest.mark.parametrize("damage", [lambda b: b[:100], lambda b: b[:99] + bytes([b[99] ^ 4]) + b[100:]])
+def test_a_damaged_cache_file_is_made_again(folder, damage):
     photo = sorted((folder / "photos").rglob("*.png"))[:1]
     (first,) = extraction.contours_of_pictures(photo, "canny", jobs=1)
-    for kept in extraction.cache_folder().rglob("*.npz"):
-        kept.write_bytes(kept.read_bytes()[:100])
+    for kept in extraction.cache_folder().rglob("*.points"):
+        kept.write_bytes(damage(kept.read_bytes()))
     (again,) = extraction.contours_of_pictures(photo, "canny", jobs=1)
     np.testing.assert_array_equal(first.points.x, again.points.x)
 

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import multiprocessing
 import os
+import random
+import shutil
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -16,6 +19,7 @@ import pytest
 
 from sketchseek.errors import SketchseekError
 from sketchseek.storage import durable
+from sketchseek.storage import snapshot as snapshot_module
 from sketchseek.storage import store as store_module
 from sketchseek.storage.snapshot import Snapshot
 from sketchseek.storage.store import Change, Expansion, Location, Recipe, Store, Version, schema_of
@@ -315,39 +319,114 @@ class TestSnapshot:
         store.commit(lambda: Change(table))
         saved = Snapshot.of(store)
         saved.save(store.location)
-        loaded = Snapshot.load(store.location, store.version)
+        loaded = Snapshot.load(store.location, store.current.identity)
         assert loaded is not None
         assert loaded.recipe == store.recipe
         for name in ("ids", "paths", "path_ends", "width", "height", "codes", "norms", "frames", "expansion"):
             np.testing.assert_array_equal(getattr(loaded, name), getattr(saved, name))
-        assert isinstance(loaded.codes, np.memmap)
+        assert loaded.is_intact()
 
     def test_an_empty_index_has_one_too(self, store: Store) -> None:
         Snapshot.of(store).save(store.location)
-        loaded = Snapshot.load(store.location, store.version)
+        loaded = Snapshot.load(store.location, store.current.identity)
         assert loaded is not None
         assert len(loaded) == 0
 
     def test_a_damaged_file_is_none(self, store: Store) -> None:
         add(store, "a")
         Snapshot.of(store).save(store.location)
-        file = store.location.folder / f"snapshot-{store.version}.bin"
+        file = store.location.folder / f"snapshot-{store.current.identity}.bin"
         whole = file.read_bytes()
         for damaged in (b"", whole[:-1], b"x" + whole[1:], whole[:60]):
             file.write_bytes(damaged)
-            assert Snapshot.load(store.location, store.version) is None
+            assert Snapshot.load(store.location, store.current.identity) is None
+
+    @pytest.mark.parametrize("copied_bytes", [0, 2**28], ids=["mapped", "copied"])
+    def test_a_flipped_bit_is_none_and_is_copied_nowhere(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch, copied_bytes: int
+    ) -> None:
+        """But in the room between the arrays, where nothing is."""
+        monkeypatch.setattr(snapshot_module, "COPIED_BYTES", copied_bytes)
+        store.set_expansion(Expansion("net", "7", 3))
+        vector = np.array([1, 2, 3], np.float16).tobytes()
+        store.commit(lambda: Change(rows(["a", "b"], store.recipe, expansion=[vector, None])))
+        Snapshot.of(store).save(store.location)
+        file = store.location.folder / f"snapshot-{store.current.identity}.bin"
+        whole = file.read_bytes()
+        room = {at for at, byte in enumerate(whole) if byte == 0}
+        used = [at for at in range(len(whole)) if at not in room]
+        pick = random.Random(0)
+        for at in pick.sample(used, 300):
+            damaged = bytearray(whole)
+            damaged[at] ^= 1 << pick.randrange(8)
+            file.write_bytes(damaged)
+            assert Snapshot.load(store.location, store.current.identity) is None, at
+        file.write_bytes(whole)
+        before = Snapshot.load(store.location, store.current.identity)
+        assert before is not None
+        if copied_bytes == 0:
+            assert isinstance(before.codes, np.memmap)
+        damaged = bytearray(whole)
+        damaged[damaged.index(bytes([1, 2, 3, 4]))] ^= 64
+        file.write_bytes(damaged)
+        add(store, "c")
+        assert Snapshot.of(store, before).codes.tolist() == [[1, 2, 3, 4]] * 3
+
+    def test_a_strange_header_is_none(self, store: Store) -> None:
+        """Even one with the right digest: types, shapes and places that no snapshot has."""
+        add(store, "a", "b")
+        saved = Snapshot.of(store)
+        saved.save(store.location)
+        file = store.location.folder / f"snapshot-{store.current.identity}.bin"
+        whole = file.read_bytes()
+        start = len(snapshot_module.MAGIC) + 24
+        length = int.from_bytes(whole[start - 24 : start - 16], "little")
+        header = json.loads(whole[start : start + length])
+        strange: list[Any] = [[], {}, None, {**header, "recipe": "{}"}, {**header, "identity": "other"}]
+        for name, (dtype, shape, offset, total) in header["arrays"].items():
+            for entry in (
+                [dtype, shape, offset + 64, total],
+                [dtype, shape, -64, total],
+                [dtype, [*shape, 1], offset, total],
+                [dtype, [-1 for _ in shape], offset, total],
+                [dtype, [10**9, *shape[1:]], offset, total],
+                ["|O", shape, offset, total],
+                [dtype],
+                None,
+            ):
+                strange.append({**header, "arrays": {**header["arrays"], name: entry}})
+            strange.append({**header, "arrays": {k: v for k, v in header["arrays"].items() if k != name}})
+        for words in strange:
+            text = json.dumps(words).encode()
+            digest = hashlib.blake2b(text, digest_size=16).digest()
+            head = snapshot_module.MAGIC + len(text).to_bytes(8, "little") + digest + text
+            file.write_bytes(head + bytes(4096 - len(head)) + whole[4096:])
+            assert Snapshot.load(store.location, store.current.identity) is None, words
+
+    def test_it_is_of_one_table(self, store: Store) -> None:
+        """A number alone doesn't make it so: the table may have been removed and made again."""
+        add(store, "a")
+        before = store.version
+        Snapshot.of(store).save(store.location)
+        shutil.rmtree(store.location.table)
+        again = Store.create(store.location.text, RECIPE)
+        add(again, "b")
+        assert again.version == before
+        assert Snapshot.load(again.location, again.current.identity) is None
+        assert store.refresh()
+        assert ids_in(store) == ["b"]
 
     def test_saving_takes_older_ones_away(self, store: Store) -> None:
         Snapshot.of(store).save(store.location)
         add(store, "a")
         Snapshot.of(store).save(store.location)
-        assert [f.name for f in store.location.folder.glob("snapshot-*")] == [f"snapshot-{store.version}.bin"]
+        assert [f.name for f in store.location.folder.glob("snapshot-*")] == [
+            f"snapshot-{store.current.identity}.bin"
+        ]
 
     def test_rows_that_were_only_added_are_all_that_is_read(
         self, store: Store, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from sketchseek.storage import snapshot as snapshot_module
-
         add(store, "a", "b")
         before = Snapshot.of(store)
         store.commit(lambda: Change(rows(["c", "d"], path=[b"/longer path", b"/x"], failure=[None, "no"])))
@@ -372,8 +451,6 @@ class TestSnapshot:
     def test_it_is_of_one_version_while_the_table_moves_on(
         self, store: Store, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from sketchseek.storage import snapshot as snapshot_module
-
         add(store, "a", "b")
         before = store.version
         real = snapshot_module._read

@@ -20,10 +20,10 @@ _PRIOR_WEIGHT = 64  # a collection's own mean counts for half when it has as man
 
 @dataclass(frozen=True)
 class Cache:
-    """A folder for codes, and the version of the collection that they belong to."""
+    """A folder for codes, and what no other version of this or another collection is known by."""
 
     folder: Path
-    version: str
+    identity: str
 
 
 class Pictures:
@@ -97,13 +97,13 @@ class Pictures:
 
 def _codes(pictures: Pictures, spread: Ids, cache: Cache | None) -> ProductCodes:
     """Those that were kept for this version; else made now, with codebooks that were kept while they fit."""
-    n = len(pictures)
+    n, d = len(pictures), len(pictures.mean)
     codes = None
     if cache is not None:
         for path in cache.folder.glob("expansion-*-*.codes"):
-            version, trained_on = path.stem.split("-")[1:]
-            found = ProductCodes.load(path, int(trained_on)) if trained_on.isdigit() else None
-            if found is not None and version == cache.version and len(found) == n:
+            identity, _, trained_on = path.stem.removeprefix("expansion-").rpartition("-")
+            found = ProductCodes.load(path, int(trained_on), d) if trained_on.isdigit() else None
+            if found is not None and identity == cache.identity and len(found) == n:
                 return found
             codes = found or codes
     if codes is None or codes.outgrown(n):
@@ -111,7 +111,7 @@ def _codes(pictures: Pictures, spread: Ids, cache: Cache | None) -> ProductCodes
     codes.encode(pictures.vectors(np.arange(i, min(i + _BATCH, n))) for i in range(0, n, _BATCH))
     if cache is not None:
         with suppress(OSError):  # a folder that can't be written keeps none
-            kept = cache.folder / f"expansion-{cache.version}-{codes.trained_on}.codes"
+            kept = cache.folder / f"expansion-{cache.identity}-{codes.trained_on}.codes"
             codes.save(kept)
             for path in cache.folder.glob("expansion-*-*.codes"):
                 if path != kept:

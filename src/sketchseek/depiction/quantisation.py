@@ -10,19 +10,17 @@ Jégou, Douze and Schmid, "Product quantization for nearest neighbor search", PA
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SketchseekError
 from ..shape.engine.native import largest_sums
+from .cache import load_arrays, save_arrays
 from .graph import MISSING_EXTRA
 
 BYTES = 64
@@ -123,26 +121,25 @@ class ProductCodes:
         return self.centroids[np.arange(2 * BYTES), each].reshape(len(self), -1)
 
     def save(self, path: Path) -> None:
-        """Write it beside its place and move it there: nobody reads half a file."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.savez(file, centroids=self.centroids, codes=self.codes, count=len(self))
-            Path(temporary).replace(path)
-        finally:
-            Path(temporary).unlink(missing_ok=True)
+        """Keep it for `load`."""
+        save_arrays(path, centroids=self.centroids, codes=self.codes, count=len(self))
 
     @classmethod
-    def load(cls, path: Path, trained_on: int) -> ProductCodes | None:
-        """Read what `save` wrote; None when it isn't there or isn't whole."""
-        try:
-            with np.load(path, allow_pickle=False) as kept:
-                centroids, codes, count = kept["centroids"], kept["codes"], int(kept["count"])
-        except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+    def load(cls, path: Path, trained_on: int, dimension: int) -> ProductCodes | None:
+        """Read what `save` wrote for vectors (n, dimension); None when it isn't there or isn't that."""
+        kept = load_arrays(path)
+        if kept is None or kept.keys() != {"centroids", "codes", "count"}:
             return None
-        whole = codes.ndim == 3 and codes.shape[1:] == (BYTES, _BLOCK) and count <= len(codes) * _BLOCK
-        return cls(centroids, codes, count, trained_on) if whole else None
+        centroids, codes, count = kept["centroids"], kept["codes"], kept["count"]
+        whole = (
+            centroids.dtype == np.float32
+            and centroids.shape == (2 * BYTES, 16, dimension // (2 * BYTES))
+            and codes.dtype == np.uint8
+            and codes.shape[1:] == (BYTES, _BLOCK)
+            and count.ndim == 0
+            and len(codes) == -(-int(count) // _BLOCK)
+        )
+        return cls(centroids, codes, int(count), trained_on) if whole else None
 
 
 @contextmanager

@@ -13,7 +13,6 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from .. import contours
 from ..contours.detectors import EdgeDetector, get_detector
 from ..contours.points import Box, Points
+from ..depiction.cache import load_arrays, save_arrays
 from ..errors import SketchseekError
 
 
@@ -104,11 +104,10 @@ def _cached(path: Path) -> PictureContours | SketchseekError:
     except OSError as error:
         return SketchseekError(f"{path} can't be read: {error.strerror or error}.")
     key = hashlib.sha256(f"{_detector.name} {_detector.version} {_code()} ".encode() + content).hexdigest()
-    kept = cache_folder() / key[:2] / f"{key[2:]}.npz"
-    try:
-        return _load(kept)
-    except (OSError, ValueError, KeyError, BadZipFile):
-        pass  # not there yet, or cut short
+    kept = cache_folder() / key[:2] / f"{key[2:]}.points"
+    known = _load(kept)
+    if known is not None:
+        return known
     try:
         found = _find(path)
     except SketchseekError as error:
@@ -131,26 +130,24 @@ def _code() -> str:
     return hashlib.sha256(b"".join(f.read_bytes() for f in sources)).hexdigest()[:16]
 
 
-def _load(path: Path) -> PictureContours:
-    with np.load(path, allow_pickle=False) as f:
-        x, y, angle, weight = f["points"]
-        width, height = map(float, f["points_frame"])
-        x0, y0, x1, y1 = map(float, f["picture_frame"])
-        points = Points(x, y, angle, weight, width, height)
-        across, down = map(int, f["size"])
-        return PictureContours(points, across, down, (x0, y0, x1, y1))
+def _load(path: Path) -> PictureContours | None:
+    kept = load_arrays(path)
+    if kept is None:
+        return None
+    x, y, angle, weight = kept["points"]
+    width, height = map(float, kept["points_frame"])
+    x0, y0, x1, y1 = map(float, kept["picture_frame"])
+    points = Points(x, y, angle, weight, width, height)
+    across, down = map(int, kept["size"])
+    return PictureContours(points, across, down, (x0, y0, x1, y1))
 
 
 def _save(path: Path, found: PictureContours) -> None:
-    """Written beside its place and moved there, so that nobody reads half a file."""
     p = found.points
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(f".{os.getpid()}.npz")
-    np.savez_compressed(
-        partial,
+    save_arrays(
+        path,
         points=np.stack([p.x, p.y, p.angle, p.weight]),
         points_frame=np.array([p.width, p.height]),
         picture_frame=np.array(found.frame),
         size=np.array([found.width, found.height]),
     )
-    partial.replace(path)

@@ -1,30 +1,39 @@
-"""What a search reads, in one file that is mapped into memory: no table has to be opened or copied.
+"""What a search reads, in one file: no table has to be opened or decoded.
 
-A snapshot belongs to one version of the table. It is a cache: built from the table when it is missing,
-and nothing is lost with it. The file is a line that says what it is, the length of a JSON header, the
-header, and the arrays it lists, each at a multiple of 64 bytes.
+A snapshot belongs to one version of one table. It is a cache: built from the table when it is missing or
+anything about it is wrong, and nothing is lost with it. The file is a line that says what it is, the length
+and the digest of a JSON header, the header, and the arrays it lists, each at a multiple of 64 bytes and with
+a checksum of its own.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import SketchseekError
 from .durable import exclusive, replace_file
 from .store import Location, Recipe, Store, Version, schema_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MAGIC = b"sketchseek snapshot 3\n"
+MAGIC = b"sketchseek snapshot 4\n"
+COPIED_BYTES = 2**28
+"""A file up to this long is read into memory, where nothing can happen to it; a longer one is mapped."""
 _ALIGNMENT = 64
+_DIGEST = 16
+_PAGE = 4096
+_BLOCK = 2**24
 
 
 @dataclass(frozen=True)
@@ -35,10 +44,13 @@ class Snapshot:
     width, height : (n,) int32. codes : (n, D) int8. norms : (n, S, 3) float32.
     frames : (n, 4) float32, x0, y0, x1, y1 of the part of the picture that its code describes, in its pixels.
     expansion : (n, E) float16, NaN for a picture that has none, or None.
+    version, identity : of the table's version (see `Version`).
     fragments : names of the files the rows came from, and of what was deleted in them.
+    mapping : the file that the arrays are mapped from; None when they are in memory.
     """
 
     version: int
+    identity: str
     recipe: Recipe
     fragments: list[str]
     ids: NDArray[np.bytes_]
@@ -50,6 +62,7 @@ class Snapshot:
     norms: NDArray[np.float32]
     frames: NDArray[np.float32]
     expansion: NDArray[np.float16] | None = None
+    mapping: _Mapping | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -59,17 +72,22 @@ class Snapshot:
         start = int(self.path_ends[number - 1]) if number else 0
         return os.fsdecode(self.paths[start : int(self.path_ends[number])].tobytes())
 
+    def is_intact(self) -> bool:
+        """Whether nobody has written to the file it is mapped from: cut short, it would end the program."""
+        return self.mapping is None or self.mapping.is_intact()
+
     @classmethod
     def of(cls, store: Store, before: Snapshot | None = None) -> Snapshot:
         """Read the table's present version; where rows were only added since `before`, only those."""
         current = store.current  # from start to end: the store may go on meanwhile
         recipe = current.recipe
         fragments = current.dataset.get_fragments()
-        names = [f"{f.fragment_id} {f.deletion_file() or ''}" for f in fragments]
+        names = [_name(fragment) for fragment in fragments]
         grown = (
             before is not None
             and before.recipe == recipe
             and names[: len(before.fragments)] == before.fragments
+            and (before.mapping is None or before.mapping.is_whole())
         )
         old = before if grown else None
         parts = _read(current, fragments[len(old.fragments) :] if old is not None else fragments)
@@ -77,32 +95,67 @@ class Snapshot:
         if old is not None:
             parts.insert(0, {name: getattr(old, name) for name in parts[0]})
             lengths = np.concatenate([np.diff(old.path_ends, prepend=0), lengths])
-        arrays = {name: np.concatenate([part.pop(name) for part in parts]) for name in list(parts[0])}
+        arrays: dict[str, Any] = {
+            name: np.concatenate([part.pop(name) for part in parts]) for name in list(parts[0])
+        }
         arrays["path_ends"] = np.cumsum(lengths, dtype=np.int64)
-        return cls(current.number, recipe, names, **arrays)
+        return cls(current.number, current.identity, recipe, names, **arrays)
 
     @classmethod
-    def load(cls, location: Location, version: int) -> Snapshot | None:
-        """The snapshot of that version, mapped; None when there is none, or not a whole one."""
+    def load(cls, location: Location, identity: str) -> Snapshot | None:
+        """The snapshot of that version; None when there is none, or anything about it is wrong."""
         try:
-            with _file(location, version).open("rb") as file:
-                if file.read(len(MAGIC)) != MAGIC:
-                    return None
-                header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-                if os.fstat(file.fileno()).st_size != header["bytes"]:
-                    return None
-                arrays: dict[str, Any] = {
-                    name: _mapped(file, dtype, tuple(shape), offset)
-                    for name, (dtype, shape, offset) in header["arrays"].items()
-                }
-        except (OSError, ValueError, KeyError):
+            with _file(location, identity).open("rb") as file:
+                return cls._from(file, identity)
+        except (OSError, ValueError, LookupError, TypeError, SketchseekError):
             return None
-        return cls(version, Recipe.from_json(header["recipe"]), header["fragments"], **arrays)
+
+    @classmethod
+    def _from(cls, file: IO[bytes], identity: str) -> Snapshot | None:
+        if file.read(len(MAGIC)) != MAGIC:
+            return None
+        size = os.fstat(file.fileno()).st_size
+        length, digest = int.from_bytes(file.read(8), "little"), file.read(_DIGEST)
+        head = file.read(min(length, size))
+        if hashlib.blake2b(head, digest_size=_DIGEST).digest() != digest:
+            return None
+        header = json.loads(head)
+        if header["identity"] != identity or header["bytes"] != size:
+            return None
+        recipe = Recipe.from_json(header["recipe"])
+        listing = [_Entry(name, *entry) for name, entry in header["arrays"].items()]
+        n = header["arrays"]["ids"][1][0]
+        _check_layout(listing, n, recipe, size)
+        mapping = None
+        if size <= COPIED_BYTES:
+            file.seek(0)
+            content = np.fromfile(file, np.uint8)
+            if not all(_checksum(content[e.offset : e.end]) == e.sum for e in listing):
+                return None
+        else:
+            mapping = _Mapping(file, listing)
+            if not mapping.is_whole():
+                return None
+            content = np.memmap(file, np.uint8, "r")
+        arrays = {entry.name: entry.of(content) for entry in listing}
+        ends = arrays["path_ends"]
+        if (np.diff(ends, prepend=0) < 0).any() or int(ends[-1] if n else 0) != len(arrays["paths"]):
+            return None
+        version = int(header["version"])
+        return cls(version, identity, recipe, list(header["fragments"]), mapping=mapping, **arrays)
 
     def save(self, location: Location) -> None:
         """Write it beside the table, in place of older ones. A folder that can't be written gets none."""
-        arrays = {name: getattr(self, name) for name in _NAMES if getattr(self, name) is not None}
-        head, offsets, total = _header({"recipe": self.recipe.to_json(), "fragments": self.fragments}, arrays)
+        if not self.identity:
+            return
+        arrays = {name: getattr(self, name) for name in _LAYOUT if getattr(self, name) is not None}
+        words = {
+            "identity": self.identity,
+            "version": self.version,
+            "recipe": self.recipe.to_json(),
+            "fragments": self.fragments,
+        }
+        head, offsets, total = _header(words, arrays)
         folder = location.folder
         temporary = folder / "snapshot.tmp"
         with suppress(OSError):
@@ -115,25 +168,128 @@ class Snapshot:
                             file.seek(offsets[name])
                             file.write(np.ascontiguousarray(array).data)
                         file.truncate(total)
-                    replace_file(temporary, _file(location, self.version))
+                    replace_file(temporary, _file(location, self.identity))
                 except BaseException:
                     temporary.unlink(missing_ok=True)
                     raise
-                _remove_older(folder, self.version)
+                _remove_others(location, self.version, self.identity)
 
 
-_NAMES = ("ids", "path_ends", "width", "height", "codes", "norms", "frames", "expansion", "paths")
+@dataclass(frozen=True)
+class _Entry:
+    """An array in a file."""
+
+    name: str
+    dtype: str
+    shape: list[int]
+    offset: int
+    sum: str
+
+    @property
+    def end(self) -> int:
+        return self.offset + int(np.prod(self.shape)) * np.dtype(self.dtype).itemsize
+
+    def of(self, content: NDArray[np.uint8]) -> NDArray[Any]:
+        """The array, out of the file's bytes."""
+        return content[self.offset : self.end].view(self.dtype).reshape(self.shape)
 
 
-def _file(location: Location, version: int) -> Path:
-    return location.folder / f"snapshot-{version}.bin"
+class _Mapping:
+    """A file that arrays are mapped from, kept open to see what happens to it."""
+
+    def __init__(self, file: IO[bytes], listing: list[_Entry]) -> None:
+        self._descriptor = os.dup(file.fileno())
+        self._listing = listing
+        self._state = self._look()
+
+    def __del__(self) -> None:
+        os.close(self._descriptor)
+
+    def _look(self) -> tuple[int, int]:
+        found = os.fstat(self._descriptor)
+        return found.st_size, found.st_mtime_ns
+
+    def is_intact(self) -> bool:
+        """Whether size and time are as they were."""
+        return self._look() == self._state
+
+    def is_whole(self) -> bool:
+        """Whether every array has its checksum. Read, not mapped: there a disk's error would be a signal."""
+        try:
+            return self.is_intact() and all(self._sum(entry) == entry.sum for entry in self._listing)
+        except OSError:
+            return False
+
+    def _sum(self, entry: _Entry) -> str:
+        sums = hashlib.blake2b(digest_size=_DIGEST)
+        for start in range(entry.offset, entry.end, _BLOCK):
+            wanted = min(_BLOCK, entry.end - start)
+            block = os.pread(self._descriptor, wanted, start)
+            if len(block) != wanted:
+                raise OSError("the file ends early")
+            _add_pages(sums, np.frombuffer(block, np.uint8))
+        return sums.hexdigest()
 
 
-def _remove_older(folder: Path, version: int) -> None:
-    for path in folder.glob("snapshot-*.bin"):
-        number = path.stem.removeprefix("snapshot-")
-        if number.isdigit() and int(number) < version:
+def _checksum(content: NDArray[np.uint8]) -> str:
+    """The digest of the sums of the pages: as fast as memory, and another for any bit that is another."""
+    sums = hashlib.blake2b(digest_size=_DIGEST)
+    for start in range(0, len(content), _BLOCK):
+        _add_pages(sums, content[start : start + _BLOCK])
+    return sums.hexdigest()
+
+
+def _add_pages(sums: Any, block: NDArray[np.uint8]) -> None:
+    whole = len(block) // _PAGE * _PAGE
+    pages = block[:whole].view(np.uint64).reshape(-1, _PAGE // 8)
+    sums.update(pages.sum(axis=1, dtype=np.uint64).tobytes())
+    sums.update(block[whole:].tobytes())
+
+
+_LAYOUT: dict[str, tuple[str, Callable[[int, Recipe], tuple[int, ...]]]] = {
+    "ids": ("|S16", lambda n, _: (n,)),
+    "path_ends": ("<i8", lambda n, _: (n,)),
+    "width": ("<i4", lambda n, _: (n,)),
+    "height": ("<i4", lambda n, _: (n,)),
+    "codes": ("|i1", lambda n, recipe: (n, recipe.dimension)),
+    "norms": ("<f4", lambda n, recipe: (n, recipe.n_norms // 3, 3)),
+    "frames": ("<f4", lambda n, _: (n, 4)),
+    "expansion": ("<f2", lambda n, recipe: (n, recipe.expansion.dimension if recipe.expansion else 0)),
+    "paths": ("|u1", lambda n, _: (n,)),
+}
+"""Type and shape of each array of n pictures; of `paths`, n is the length of all together."""
+
+
+def _check_layout(listing: list[_Entry], n: int, recipe: Recipe, size: int) -> None:
+    """Raise ValueError unless the file lists the arrays that a snapshot has, inside itself."""
+    expected = set(_LAYOUT) - ({"expansion"} if recipe.expansion is None else set())
+    if {entry.name for entry in listing} != expected:
+        raise ValueError("not the arrays of a snapshot")
+    for entry in listing:
+        dtype, shape = _LAYOUT[entry.name]
+        fits = tuple(entry.shape) == shape(entry.shape[0] if entry.name == "paths" else n, recipe)
+        aligned = entry.offset >= 0 and entry.offset % _ALIGNMENT == 0
+        if entry.dtype != dtype or not fits or not aligned or min(entry.shape) < 0 or entry.end > size:
+            raise ValueError(f"not the array {entry.name} of a snapshot")
+
+
+def _file(location: Location, identity: str) -> Path:
+    return location.folder / f"snapshot-{identity}.bin"
+
+
+def _remove_others(location: Location, version: int, identity: str) -> None:
+    """Older ones, and those of versions that are not there (of a table that was)."""
+    newest = location.latest_version() or version
+    for path in location.folder.glob("snapshot-*.bin"):
+        number = path.stem.removeprefix("snapshot-").partition("-")[0]
+        of_now = number.isdigit() and version < int(number) <= newest
+        if path != _file(location, identity) and not of_now:
             path.unlink(missing_ok=True)
+
+
+def _name(fragment: Any) -> str:
+    files = " ".join(file.path for file in fragment.data_files())
+    return f"{fragment.fragment_id} {files} {fragment.deletion_file() or ''}"
 
 
 def _read(version: Version, fragments: list[Any]) -> list[dict[str, NDArray[Any]]]:
@@ -183,21 +339,17 @@ def _expansion(values: list[bytes | None], dimension: int) -> NDArray[np.float16
 
 def _header(words: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> tuple[bytes, dict[str, int], int]:
     """The bytes before the arrays, where each array goes, and the length of the file."""
+    sums = {name: _checksum(np.ascontiguousarray(a).reshape(-1).view(np.uint8)) for name, a in arrays.items()}
     size = 4096  # room for the header, whose length depends on the offsets in it
     while True:
         offsets, end = {}, size
         for name, array in arrays.items():
             offsets[name] = end
             end += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
-        listing = {name: (a.dtype.str, a.shape, offsets[name]) for name, a in arrays.items()}
+        listing = {name: (a.dtype.str, a.shape, offsets[name], sums[name]) for name, a in arrays.items()}
         text = json.dumps({"bytes": end, **words, "arrays": listing}).encode()
-        head = MAGIC + len(text).to_bytes(8, "little") + text
+        digest = hashlib.blake2b(text, digest_size=_DIGEST).digest()
+        head = MAGIC + len(text).to_bytes(8, "little") + digest + text
         if len(head) <= size:
             return head, offsets, end
         size *= 2
-
-
-def _mapped(file: Any, dtype: str, shape: tuple[int, ...], offset: int) -> NDArray[Any]:
-    if 0 in shape:
-        return np.zeros(shape, dtype)
-    return np.memmap(file, np.dtype(dtype), "r", offset, shape)

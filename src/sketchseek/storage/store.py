@@ -9,6 +9,7 @@ until the next `index` run, which keeps one.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -109,8 +110,6 @@ class Location:
         """The local folder; for a URI, a cache folder of its own on this machine."""
         if not self.is_uri:
             return Path(self.text)
-        import hashlib
-
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         return cache / "sketchseek" / hashlib.blake2b(self.text.encode(), digest_size=12).hexdigest()
 
@@ -143,7 +142,21 @@ class Location:
     def latest_version(self) -> int | None:
         """The newest committed version, read from file names alone; None where that takes Lance."""
         manifests = self.manifests()
-        return _LAST_VERSION - int(manifests[0].stem) if manifests else None
+        return _number(manifests[0]) if manifests else None
+
+    def identity(self, manifest: Path | None = None) -> str | None:
+        """What the newest version, or a manifest's, is known by; None where there is none or it takes Lance.
+
+        A manifest names files that no other table has, and the time of its commit.
+        """
+        for path in [manifest] if manifest is not None else self.manifests():
+            try:
+                return _identity(_number(path), path.read_bytes())
+            except FileNotFoundError:
+                continue  # an old version that another process has just taken away
+            except OSError as error:
+                raise _unreadable(self, error) from error
+        return None
 
 
 @dataclass(frozen=True)
@@ -152,6 +165,19 @@ class Version:
 
     dataset: lance.LanceDataset
     recipe: Recipe
+    identity: str
+    """What no other version of this or another table has; empty when that can't be said any more."""
+
+    @classmethod
+    def of(cls, dataset: lance.LanceDataset, location: Location) -> Version:
+        """What was opened there."""
+        if location.is_uri:
+            files = [repr(fragment.metadata) for fragment in dataset.get_fragments()]
+            content = repr((dataset.schema.metadata, files)).encode()
+            identity = _identity(dataset.version, content)
+        else:
+            identity = location.identity(_manifest(location, dataset.version)) or ""
+        return cls(dataset, _recipe_of(dataset, location), identity)
 
     @property
     def number(self) -> int:
@@ -167,7 +193,7 @@ class Store:
 
     def __init__(self, location: Location, dataset: lance.LanceDataset) -> None:
         self.location = location
-        self.current = Version(dataset, _recipe_of(dataset, location))
+        self.current = Version.of(dataset, location)
 
     @classmethod
     def create(cls, where: str | os.PathLike[str], recipe: Recipe) -> Store:
@@ -228,13 +254,11 @@ class Store:
 
     def refresh(self) -> bool:
         """Go to the newest version; True when that is another one."""
-        before = self.version
-        if self.location.latest_version() == before:
+        before = self.current.identity
+        if not self.location.is_uri and self.location.identity() == before:
             return False
-        dataset = self._opened_anew()
-        if dataset.version != before:
-            self.current = Version(dataset, _recipe_of(dataset, self.location))
-        return self.version != before
+        self.current = Version.of(self._opened_anew(), self.location)
+        return self.current.identity != before
 
     def _opened_anew(self) -> lance.LanceDataset:
         """The newest version, for one call alone: what other threads read is never moved nor written with."""
@@ -319,7 +343,7 @@ class Store:
         return updated, removed
 
     def _committed(self, dataset: lance.LanceDataset) -> None:
-        self.current = Version(dataset, _recipe_of(dataset, self.location))
+        self.current = Version.of(dataset, self.location)
         if not self.location.is_uri:
             _sync_manifest(self.location)
 
@@ -418,6 +442,18 @@ def _recipe_of(dataset: lance.LanceDataset, location: Location) -> Recipe:
 
 def _turn(location: Location) -> Any:
     return nullcontext() if location.is_uri else exclusive(location.folder / LOCK)
+
+
+def _manifest(location: Location, version: int) -> Path:
+    return Path(location.table, "_versions", f"{_LAST_VERSION - version:020d}.manifest")
+
+
+def _number(manifest: Path) -> int:
+    return _LAST_VERSION - int(manifest.stem)
+
+
+def _identity(version: int, content: bytes) -> str:
+    return f"{version}-{hashlib.blake2b(content, digest_size=12).hexdigest()}"
 
 
 def _sync_manifest(location: Location) -> None:
