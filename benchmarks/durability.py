@@ -78,6 +78,7 @@ def indexer(index: Path, *paths: Path, jobs: int = 2) -> subprocess.Popen[str]:
         "--json",
         "--detector",
         "canny",
+        "--no-expansion",
         "--jobs",
         str(jobs),
     ]

@@ -3,11 +3,13 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 import numpy as np
 import pytest
@@ -90,6 +92,9 @@ def test_a_page_of_hits_needs_no_other_file(
     assert text.count('stroke="#00c853"') == 6
     assert "http" not in text
     assert "\x1b" not in text
+    links = re.findall(r'<a href="file://([^"]+)">', text)
+    assert len(links) == 6
+    assert all(os.path.exists(unquote_to_bytes(link)) for link in links), "each leads to its file"
     status, _, err = run(
         capsys, "search", place / "square.json", "--index", place / "index", "--html", "/nowhere/x.html"
     )
@@ -98,7 +103,8 @@ def test_a_page_of_hits_needs_no_other_file(
 
 
 def test_index_then_info_then_remove(capsys: pytest.CaptureFixture[str], pictures: Path) -> None:
-    status, out, err = run(capsys, "index", pictures, "--detector", "canny", "--jobs", 1, "--json")
+    words = ("index", pictures, "--detector", "canny", "--jobs", 1, "--no-expansion")
+    status, out, err = run(capsys, *words, "--json")
     report = json.loads(out)
     assert status == 0
     assert report.keys() >= {"added", "refreshed", "unchanged", "forgotten", "failed", "seconds"}
@@ -107,6 +113,9 @@ def test_index_then_info_then_remove(capsys: pytest.CaptureFixture[str], picture
     assert Path(".sketchseek").is_dir(), "the default place"
 
     _, out, _ = run(capsys, "info")
+    assert "pictures    6\n" in out
+    assert "shapes alone" in out
+    _, out, _ = run(capsys, "info", "--json")
     info = json.loads(out)
     assert info.keys() >= {"pictures", "bytes", "preset", "detector", "expansion", "version", "settings"}
     assert info["pictures"] == 6
@@ -122,11 +131,83 @@ def test_index_then_info_then_remove(capsys: pytest.CaptureFixture[str], picture
     assert "made with --preset precise, not full" in err
 
 
+def test_what_pictures_depict_is_stored_unless_it_is_left_out(
+    capsys: pytest.CaptureFixture[str], pictures: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("faiss")
+    words = ("index", pictures, "--detector", "canny", "--jobs", 1)
+    assert run(capsys, *words)[0] == 0
+    assert Index.open(".sketchseek").info()["expansion"] == "efficientnet"
+
+    plain = ("--index", "plain")
+    assert run(capsys, *words, "--no-expansion", *plain)[0] == 0
+    assert Index.open("plain").info()["expansion"] is None
+    _, _, err = run(capsys, *words, *plain)
+    assert "6 unchanged" in err, "an index keeps what it was made with"
+    _, _, err = run(capsys, "index", *plain, "--jobs", 1, "--expansion", pictures)
+    assert "6 given a descriptor" in err, "a path after --expansion is no network's name"
+    status, _, err = run(capsys, *words, "--no-expansion", *plain)
+    assert (status, "holds descriptors" in err) == (1, True)
+
+    monkeypatch.setattr("sketchseek.depiction.graph.find_spec", lambda name: None)
+    _, _, err = run(capsys, *words, "--index", "without")
+    assert "sketchseek[expansion]" in err
+    assert Index.open("without").info()["expansion"] is None
+
+
+def test_a_path_without_a_picture_is_said(
+    capsys: pytest.CaptureFixture[str], place: Path, tmp_path: Path, pictures: Path
+) -> None:
+    (tmp_path / "empty").mkdir()
+    options = ("--index", tmp_path / "index", "--detector", "canny", "--no-expansion", "--jobs", 1)
+    status, _, err = run(capsys, "index", "empty", pictures, *options)
+    assert (status, f"there is no picture in {tmp_path / 'empty'}" in err) == (0, True)
+    status, _, err = run(capsys, "index", "empty", *options)
+    assert (status, f"there is no picture in {tmp_path / 'empty'}" in err) == (1, True)
+    Path("broken.png").write_bytes(b"nothing that decodes")
+    status, _, err = run(capsys, "index", "broken.png", *options[2:])
+    assert (status, "1 unreadable" in err) == (1, True)
+
+
+def test_a_drawing_on_standard_input(
+    capsys: pytest.CaptureFixture[str], place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("--index", place / "index", "--json")
+    _, out, _ = run(capsys, "search", place / "square.json", *words)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO((place / "square.json").read_bytes())))
+    _, piped, _ = run(capsys, "search", "-", *words)
+    assert json.loads(piped)["hits"] == json.loads(out)["hits"]
+    assert json.loads(piped)["sketch"] == "-"
+
+
+def test_serving_keeps_its_address_in_sight(place: Path, tmp_path: Path) -> None:
+    pytest.importorskip("uvicorn")
+    from urllib.request import urlopen
+
+    def served(*options: str) -> str:
+        words = [sys.executable, "-m", "sketchseek", "serve", "--index", str(place / "index"), "--port", "0"]
+        with subprocess.Popen(
+            [*words, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout is not None
+            found = re.search(r"http://\S+", process.stdout.readline())
+            assert found
+            with urlopen(f"{found[0]}api/health") as answer:
+                assert answer.status == 200
+            process.terminate()
+            return process.communicate(timeout=60)[1]
+
+    assert served() == ""
+    assert json.loads(served("--verbose"))["path"] == "/api/health"
+    assert served("--log", str(tmp_path / "log")) == ""
+    assert json.loads((tmp_path / "log").read_text())["path"] == "/api/health"
+
+
 def test_the_index_is_named_by_the_environment(
     capsys: pytest.CaptureFixture[str], place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SKETCHSEEK_INDEX", str(place / "index"))
-    assert json.loads(run(capsys, "info")[1])["pictures"] == 6
+    assert json.loads(run(capsys, "info", "--json")[1])["pictures"] == 6
 
 
 @pytest.mark.parametrize(
@@ -135,15 +216,20 @@ def test_the_index_is_named_by_the_environment(
         (["search", "nothing.png"], "nothing.png could not be read"),
         (["info"], "There is no index in"),
         (["remove", "x"], "There is no index in"),
-        (["index", "nowhere", "--detector", "canny"], "There is no file or folder"),
-        (["index", ".", "--detector", "magic"], "There is no edge detector 'magic'"),
+        (["index", "nowhere"], "There is no file or folder"),
+        (["index", "."], "There is no picture in "),
+        (["index", "notes.txt", "--detector", "magic"], "There is no edge detector 'magic'"),
+        (["serve", "--index", "notes.txt"], "is no index"),
+        (["serve", "--index", "."], "is a folder without an index"),
     ],
 )
 def test_a_mistake_gets_a_sentence(
     capsys: pytest.CaptureFixture[str], words: list[str], sentence: str
 ) -> None:
+    Path("notes.txt").write_text("no picture")
     status, out, err = run(capsys, *words)
     assert (status, out) == (1, "")
+    assert not Path(".sketchseek").exists()
     assert sentence in err
     assert len(err.strip().splitlines()) == 1
 
@@ -162,7 +248,18 @@ def test_contours_of_a_picture(
 
 @pytest.mark.parametrize(
     "words",
-    [[], ["search"], ["search", "a", "-k", "0"], ["serve", "--port", "99999"], ["frobnicate"], ["index"]],
+    [
+        [],
+        ["search"],
+        ["search", "a", "-k", "0"],
+        ["search", "a", "--blend", "nan"],
+        ["search", "a", "--blend", "-5"],
+        ["search", "a", "--blend", "inf"],
+        ["serve", "--port", "99999"],
+        ["frobnicate"],
+        ["index"],
+        ["index", "--expansion"],
+    ],
 )
 def test_wrong_usage_is_2(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
     with pytest.raises(SystemExit) as ended:
@@ -198,7 +295,7 @@ def test_a_search_loads_neither_lance_nor_scipy(place: Path) -> None:
 
 
 def test_a_reader_that_leaves_is_no_error(place: Path) -> None:
-    words = f"{sys.executable} -m sketchseek.cli search {place}/square.json --index {place}/index | true"
+    words = f"{sys.executable} -m sketchseek search {place}/square.json --index {place}/index | true"
     done = subprocess.run(["sh", "-c", words], capture_output=True, text=True, check=False)
     assert "Traceback" not in done.stderr
     assert "Broken" not in done.stderr
@@ -208,8 +305,8 @@ def test_watching_keeps_the_index_in_step(pictures: Path, draw_picture: Any, tmp
     import signal
 
     index = tmp_path / "watched"
-    options = ["--index", str(index), "--detector", "canny", "--jobs", "1", "--watch"]
-    words = [sys.executable, "-m", "sketchseek.cli", "index", str(pictures), *options]
+    options = ["--index", str(index), "--detector", "canny", "--jobs", "1", "--no-expansion", "--watch"]
+    words = [sys.executable, "-m", "sketchseek", "index", str(pictures), *options]
     process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     assert "6 added" in process.stderr.readline()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import signal
 import sys
 import time
@@ -21,8 +22,8 @@ WATCH_RETRY_S = 3600.0  # between two tries to read what the machine failed to r
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit status is 0 done, 1 could not do it, 2 wrong usage."""
     _forgiving_streams()
-    parser = build_parser(arguments if arguments is not None else sys.argv[1:])
-    args = parser.parse_args(arguments)
+    words = _with_network(sys.argv[1:] if arguments is None else arguments)
+    args = build_parser(words).parse_args(words)
     try:
         run: Command = args.run
         return run(args)
@@ -66,7 +67,13 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     )
     p.add_argument("--detector", metavar="NAME", help="of a new index: neural (default), structured or canny")
     p.add_argument("--jobs", type=_positive, metavar="N", help="worker processes (default: one a core)")
-    p.add_argument("--expansion", action="store_true", help="also store descriptors for query expansion")
+    p.add_argument(
+        "--expansion",
+        nargs="?",
+        metavar="NAME",
+        help="also store what pictures depict, by the network NAME; the default where the extra is installed",
+    )
+    p.add_argument("--no-expansion", dest="expansion", action="store_false", help="store shapes alone")
     p.add_argument(
         "--exclude", action="append", default=[], metavar="PATTERN", help="pass over names like this"
     )
@@ -77,12 +84,16 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     p.add_argument("--json", action="store_true", help="print one JSON document")
 
     p = command("search", run_search, "find the pictures that contain a drawing")
-    p.add_argument("sketch", metavar="SKETCH", help="a bitmap, an SVG or a JSON file of strokes")
+    p.add_argument(
+        "sketch",
+        metavar="SKETCH",
+        help="a bitmap, an SVG or a JSON file of strokes; - reads it from standard input",
+    )
     _add_index(p)
     p.add_argument("-k", type=_positive, default=20, metavar="K", help="how many hits (default: 20)")
     p.add_argument("--expand", type=_count, metavar="N", help="ask again with the first N hits")
     p.add_argument(
-        "--blend", type=float, metavar="W", help="weight of what the drawing depicts beside its shape"
+        "--blend", type=_weight, metavar="W", help="weight of what the drawing depicts beside its shape"
     )
     p.add_argument(
         "--no-mirror", dest="mirror", action="store_false", help="don't look for the mirrored drawing"
@@ -106,13 +117,17 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     _add_index(p)
     p.add_argument("--json", action="store_true", help="print one JSON document")
 
-    p = command("info", run_info, "say what is in the index, as JSON")
+    p = command("info", run_info, "say what is in the index")
     _add_index(p)
-    p.add_argument("--json", action="store_true", help="the same: it always is JSON")
+    p.add_argument("--json", action="store_true", help="print one JSON document")
 
     p = command("serve", run_serve, "serve a page to draw on")
     _add_index(p)
     _add_address(p)
+    p.add_argument("--log", metavar="FILE", help="write a line of JSON for each request to the end of FILE")
+    p.add_argument(
+        "--verbose", dest="log", action="store_const", const="-", help="write these lines to standard error"
+    )
 
     p = command("demo", run_demo, "index the demo pictures and serve a page to draw on")
     _add_address(p)
@@ -158,13 +173,14 @@ def run_index(args: argparse.Namespace) -> int:
         index = Index.open(args.index)
         _check_same(index, args)
         if args.expansion:
-            index.enable_expansion()
+            index.enable_expansion(args.expansion)
     else:
+        _check_pictures(args.paths, args.exclude)
         index = Index.create(
             args.index,
             args.preset or DEFAULT_PRESET,
             detector=args.detector or "neural",
-            expansion=args.expansion,
+            expansion=_expansion_of_new(args.expansion),
         )
     retried = float("-inf")
     try:
@@ -184,7 +200,8 @@ def run_index(args: argparse.Namespace) -> int:
                 print(json.dumps(report.to_dict()), flush=True)
             _say_report(report, len(index), quiet=args.watch)
             if report.interrupted or not args.watch:
-                return 1 if report.interrupted and not args.watch else 0
+                nothing = len(report.empty) == len(set(args.paths)) or not (len(index) or report.forgotten)
+                return 1 if (report.interrupted or nothing) and not args.watch else 0
             time.sleep(max(2.0, 20 * report.looking))  # looking takes at most a twentieth of the time
     except KeyboardInterrupt:
         if args.watch:
@@ -195,11 +212,10 @@ def run_index(args: argparse.Namespace) -> int:
 def run_search(args: argparse.Namespace) -> int:
     """`search`."""
     clock = Clock()
-    from .contours.drawing import Sketch
     from .index import Index
 
     clock.lap("imports")
-    sketch = Sketch.load(args.sketch)
+    sketch = _read_sketch(args.sketch)
     clock.lap("drawing")
     index = Index.open(args.index)
     clock.lap("open index")
@@ -223,7 +239,7 @@ def run_search(args: argparse.Namespace) -> int:
         clock.lap("html")
     if args.json:
         document: dict[str, Any] = {
-            "sketch": os.path.abspath(args.sketch),
+            "sketch": args.sketch if args.sketch == "-" else os.path.abspath(args.sketch),
             "pictures": len(index),
             "method": args.method,
             "took_ms": round(1000 * took, 2),
@@ -261,7 +277,13 @@ def run_info(args: argparse.Namespace) -> int:
     """`info`."""
     from .index import Index
 
-    print(json.dumps(Index.open(args.index).info()))
+    info = Index.open(args.index).info()
+    if args.json:
+        print(json.dumps(info))
+    else:
+        from .output.terminal import print_info
+
+        print_info(info, sys.stdout)
     return 0
 
 
@@ -269,7 +291,8 @@ def run_serve(args: argparse.Namespace) -> int:
     """`serve`."""
     from .server import serve
 
-    serve(args.index, args.host, args.port, args.token)
+    _check_index(args.index)
+    serve(args.index, args.host, args.port, args.token, log=args.log)
     return 0
 
 
@@ -346,6 +369,16 @@ def _add_address(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--token", help="what a visitor must know")
 
 
+def _with_network(arguments: Sequence[str]) -> list[str]:
+    """The same words, with the usual network's name where `--expansion` is followed by a path or nothing."""
+    words = list(arguments)
+    for i, word in enumerate(words):
+        following = words[i + 1].partition(":")[0] if i + 1 < len(words) else ""
+        if word == "--expansion" and following not in ("efficientnet", "vgg16", "onnx"):
+            words[i] = "--expansion=efficientnet"
+    return words
+
+
 def _asked_for(arguments: Sequence[str], name: str) -> bool:
     """Whether the command is the one that was typed: only then are its options worth an import."""
     return next((word for word in arguments if not word.startswith("-")), None) == name
@@ -361,6 +394,13 @@ def _positive(text: str) -> int:
 def _count(text: str) -> int:
     value = int(text)
     if value < 0:
+        raise argparse.ArgumentTypeError("must be 0 or more")
+    return value
+
+
+def _weight(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < float("inf"):  # nor is NaN
         raise argparse.ArgumentTypeError("must be 0 or more")
     return value
 
@@ -381,6 +421,62 @@ def _check_same(index: Any, args: argparse.Namespace) -> None:
                 f"The index in {index.location} was made with --{option} {present}, not {wanted}: leave the "
                 "option out, or name another --index folder."
             )
+    if args.expansion is False and index.recipe.expansion is not None:
+        raise SketchseekError(
+            f"The index in {index.location} holds descriptors of what pictures depict: leave --no-expansion "
+            "out, or name another --index folder."
+        )
+
+
+def _check_pictures(paths: Sequence[str], exclude: Sequence[str]) -> None:
+    """Refuse paths without a picture before an index is made for them."""
+    from .indexing.walk import absolute, walk
+    from .output.html import printable
+
+    seen = walk([absolute(path) for path in paths], exclude)
+    if seen.files:
+        return
+    for path in seen.missing:
+        raise SketchseekError(f"There is no file or folder {printable(os.fsdecode(path))}.")
+    for path, reason in seen.unseen.items():
+        raise SketchseekError(f"Cannot look into {printable(os.fsdecode(path))}: {reason}.")
+    names = " or ".join(printable(os.fsdecode(path)) for path in seen.empty)
+    raise SketchseekError(f"There is no picture in {names}: no index was made.")
+
+
+def _check_index(where: str) -> None:
+    """Say what is wrong with an index before it is served; one that is not there yet may come later."""
+    from .index import Index
+    from .storage.store import LOCK, Location
+
+    location = Location(where)
+    if location.exists():
+        Index.open(where)
+    elif os.path.isdir(location.text) and set(os.listdir(location.text)) - {LOCK}:
+        here = shlex.join(["sketchseek", "index", location.text, "--index", os.path.abspath(".sketchseek")])
+        raise SketchseekError(f"{location} is a folder without an index. To make one of its pictures: {here}")
+    elif os.path.lexists(location.text) and not os.path.isdir(location.text):
+        raise SketchseekError(f"{location} is no index: an index is a folder.")
+    else:
+        say(f"There is no index in {location} yet; the page says how to make it.")
+
+
+def _expansion_of_new(wanted: str | bool | None) -> str | bool:
+    """What a new index keeps of what pictures depict: as asked for, else whatever can be had."""
+    from .depiction import MISSING_EXTRA, has_extra
+
+    if wanted is None and not has_extra():
+        say(f"The index will know shapes alone, which finds less. {MISSING_EXTRA}")
+    return has_extra() if wanted is None else wanted
+
+
+def _read_sketch(name: str) -> Any:
+    from .contours.drawing import Sketch
+    from .contours.source import MAX_BYTES
+
+    if name != "-":
+        return Sketch.load(name)
+    return Sketch.load(sys.stdin.buffer.read(MAX_BYTES + 1), "standard input")
 
 
 def _say_report(report: Any, pictures: int, quiet: bool) -> None:
@@ -393,6 +489,8 @@ def _say_report(report: Any, pictures: int, quiet: bool) -> None:
         say(f"  could not read {printable(picture)}: {reason}")
     if len(report.failed) > 20:
         say(f"  and {len(report.failed) - 20:,} more; --json lists them all")
+    for path in report.empty:
+        say(f"  there is no picture in {printable(path)}")
     for path, reason in report.kept:
         say(f"  kept what is known under {printable(path)}: {reason}")
     if any(reason.endswith(("not there.", "any more.")) for _, reason in report.kept):

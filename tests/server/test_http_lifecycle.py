@@ -19,7 +19,7 @@ from sketchseek.server import listen
 
 
 def test_term_finishes_what_is_under_way(start_server: Callable, shape_index: Path, star) -> None:
-    server = start_server(shape_index)
+    server = start_server(shape_index, "--verbose")
     httpx.post(f"{server.url}api/search", json={"strokes": star})
     body = json.dumps({"strokes": star}).encode()
     lines = ["POST /api/search HTTP/1.1", "Host: localhost", "Content-Type: application/json"]

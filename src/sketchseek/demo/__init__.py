@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -48,18 +49,19 @@ def pictures() -> list[Path]:
 
 def demo_index() -> Index:
     """The demo's index in the user's cache, made or brought up to date."""
+    from ..depiction import has_extra
     from ..index import Index, make_recipe
     from ..output.progress import shown
     from ..shape.settings import DEFAULT_PRESET
 
-    recipe = make_recipe(DEFAULT_PRESET, "neural")
+    recipe = make_recipe(DEFAULT_PRESET, "neural", expansion=has_extra())
     mark = hashlib.blake2b(recipe.to_json().encode(), digest_size=5).hexdigest()
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     where = cache / "sketchseek" / f"demo-{mark}"  # another detector gets another index
     if (where / "pictures.lance").exists():
         index = Index.open(where)
     else:
-        index = Index.create(where, recipe.preset, detector=recipe.detector)
+        index = Index.create(where, recipe.preset, detector=recipe.detector, expansion=has_extra())
     if len(index) == 0:
         print("Indexing the demo's pictures; this happens once.", file=sys.stderr)
     with shown(sys.stderr) as progress:
@@ -79,7 +81,8 @@ def demo(serve: bool, host: str, port: int, token: str | None) -> None:
     print(f"{len(index):,} pictures; for example, a drawn {EXAMPLE} finds:")
     print_hits(index.search(Sketch.load(drawing), k=5), sys.stdout, pictures=not serve)
     print(f"More drawings to try: {drawing.parent}")
-    print(f"sketchseek search {drawing} --index {index.location} --html hits.html", flush=True)
+    words = ["sketchseek", "search", str(drawing), "--index", index.location, "--html", "hits.html"]
+    print(shlex.join(words), flush=True)
     if serve:
         from ..server import serve as serve_index
 

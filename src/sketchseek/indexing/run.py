@@ -58,7 +58,9 @@ def update(
     changes = compare(
         known, seen, roots, forget_missing=options.forget_missing, expand=expand, retry=options.retry
     )
-    report = Report(kept=_kept(seen, options, [row.path for row in known]))
+    lost = [root for root in seen.empty if any(is_under(row.path, [root]) for row in known)]
+    report = Report(kept=_kept(seen, options, lost))
+    report.empty = [os.fsdecode(root) for root in seen.empty if root not in lost]
     report.looking = time.monotonic() - start
     commits = Commits(store, known, report)
     try:
@@ -100,15 +102,12 @@ def remove(store: Store, paths: Sequence[str | bytes | os.PathLike[str]]) -> int
     return count
 
 
-def _kept(seen: Walk, options: Options, known: list[bytes]) -> list[tuple[str, str]]:
+def _kept(seen: Walk, options: Options, lost: list[bytes]) -> list[tuple[str, str]]:
+    """Paths of which nothing is forgotten, and why; `lost` are those that held pictures, and are empty."""
     kept = list(seen.unseen.items())
     if not options.forget_missing:
         kept += [(root, "It is not there.") for root in seen.missing]
-        kept += [
-            (root, "There is no picture in it any more.")
-            for root in seen.empty
-            if any(is_under(path, [root]) for path in known)
-        ]
+        kept += [(root, "There is no picture in it any more.") for root in lost]
     return [(os.fsdecode(path), reason) for path, reason in kept]
 
 

@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ h1 { font-size: 1.2rem; font-weight: 600; }
 .sketch svg { height: 9rem; background: white; border: 1px solid #8886; border-radius: 6px; }
 .hits { display: grid; grid-template-columns: repeat(auto-fill, minmax(15rem, 1fr)); gap: 1rem; }
 figure { margin: 0; max-width: 26rem; }
+a { color: inherit; }
 figure svg { display: block; width: 100%; height: auto; border-radius: 6px; background: #8882; }
 figcaption { font-size: .85rem; overflow-wrap: anywhere; padding-top: .3rem; }
 figcaption b { font-variant-numeric: tabular-nums; }
@@ -36,7 +38,7 @@ def page(sketch: Sketch, hits: Sequence[Hit], pictures: int) -> str:
     title = escape(
         printable(f"{os.path.basename(sketch.name) or 'drawing'}: {len(hits)} of {pictures:,} pictures")
     )
-    figures = "\n".join(figure(hit) for hit in hits)
+    figures = "\n".join(figure(hit, link=True) for hit in hits)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -46,18 +48,19 @@ def page(sketch: Sketch, hits: Sequence[Hit], pictures: int) -> str:
     )
 
 
-def figure(hit: Hit) -> str:
-    """One hit: its thumbnail, the outline over it, and a line of text."""
+def figure(hit: Hit, link: bool = False) -> str:
+    """One hit: its thumbnail, the outline over it, and a line of text; `link` leads to the picture's file."""
     data = base64.b64encode(hit.thumbnail()).decode()
     width, height = hit.width, hit.height
     stroke = max(width, height) / 130
     name = escape(printable(hit.picture))
+    start, end = (f'<a href="{escape(address_of(hit.picture))}">', "</a>") if link else ("", "")
     return (
-        f'<figure><svg viewBox="0 0 {width} {height}" role="img" aria-label="{name}">'
+        f'<figure>{start}<svg viewBox="0 0 {width} {height}" role="img" aria-label="{name}">'
         f'<image href="data:image/webp;base64,{data}" width="{width}" height="{height}" '
         f'preserveAspectRatio="none"/><path fill="none" stroke="{GREEN}" stroke-width="{stroke:.2f}" '
         f'stroke-linecap="round" stroke-linejoin="round" d="{_path(hit.outline())}"/>'
-        f"</svg><figcaption><b>{hit.rank}</b> · score {hit.score:.3f} · {hit.confidence:.0%} sure"
+        f"</svg>{end}<figcaption><b>{hit.rank}</b> · score {hit.score:.3f} · {hit.confidence:.0%} sure"
         f"{' · mirrored' if hit.mirrored else ''}<br>{name}</figcaption></figure>"
     )
 
@@ -75,6 +78,11 @@ def painted_png(hit: Hit) -> bytes:
     out = io.BytesIO()
     image.save(out, "PNG")
     return out.getvalue()
+
+
+def address_of(picture: str) -> str:
+    """What a browser opens: the file, its name in whatever bytes it has; a URI is one already."""
+    return f"file://{quote(os.fsencode(picture))}" if picture.startswith("/") else picture
 
 
 def printable(text: str) -> str:

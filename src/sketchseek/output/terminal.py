@@ -8,7 +8,7 @@ import os
 import re
 import select
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from .html import painted_png, printable
@@ -32,6 +32,24 @@ def print_hits(hits: Sequence[Hit], out: TextIO, pictures: bool = True) -> None:
         out.write(
             f"{hit.rank:4d}  {hit.score:.3f}  {hit.confidence:4.0%}  {printable(hit.picture)}{mirrored}\n"
         )
+
+
+def print_info(info: Mapping[str, Any], out: TextIO) -> None:
+    """What `Index.info` says, for people."""
+    pictures = f"{info['pictures']:,}"
+    if info["failed"]:
+        pictures += f", and {info['failed']:,} that could not be read"
+    lines = {
+        "index": printable(info["location"]),
+        "pictures": pictures,
+        "on disk": f"{info['bytes'] / 1e6:,.1f} MB",
+        "preset": info["preset"],
+        "edges by": info["detector"],
+        "depicts by": info["expansion"] or "nothing: shapes alone",
+        "version": info["version"],
+    }
+    for name, value in lines.items():
+        out.write(f"{name:11} {value}\n")
 
 
 def _pictures_here(out: TextIO) -> Any:

@@ -10,20 +10,26 @@ import secrets
 import socket
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from urllib.parse import quote
 
 from ..errors import SketchseekError
 
 
 def serve(
-    where: str | os.PathLike[str], host: str = "127.0.0.1", port: int = 8000, token: str | None = None
+    where: str | os.PathLike[str],
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    token: str | None = None,
+    *,
+    log: str | os.PathLike[str] | None = None,
 ) -> None:
     """Serve the page and the API until the process is told to stop; what is under way is finished first.
 
     where : the index's folder or URI. It may be made later: the page says how.
     host : anything but this machine's own address needs a token; one is made where none is given.
     port : 0 takes a free one.
+    log : a file that gets a line of JSON for each request, "-" for standard error, None for neither.
     """
     import uvicorn
 
@@ -34,10 +40,11 @@ def serve(
     if token is None and not is_loopback(host):
         token = secrets.token_urlsafe(24)
     limits = Limits()
+    lines = access_log(log) if log is not None else nullcontext()
     listener = listen(host, port)
     app = create_app(where, host=host, token=token, limits=limits)
-    print(f"sketchseek is at {address(host, listener.getsockname()[1], token)}", flush=True)
-    with suppress(KeyboardInterrupt), access_log():  # Ctrl+C is how one stops it
+    with suppress(KeyboardInterrupt), lines:  # Ctrl+C is how one stops it
+        print(f"sketchseek is at {address(host, listener.getsockname()[1], token)}", flush=True)
         uvicorn.Server(uvicorn.Config(app, **uvicorn_options(limits))).run(sockets=[listener])
 
 
@@ -82,9 +89,12 @@ class Patient(logging.handlers.QueueHandler):
 
 
 @contextmanager
-def access_log() -> Iterator[None]:
-    """One line of JSON on stderr for each request."""
-    handler = logging.StreamHandler(sys.stderr)
+def access_log(where: str | os.PathLike[str]) -> Iterator[None]:
+    """One line of JSON for each request, at the end of a file; "-" is standard error."""
+    try:
+        handler = logging.FileHandler(where) if where != "-" else logging.StreamHandler(sys.stderr)
+    except OSError as error:
+        raise SketchseekError(f"Cannot write the log {os.fspath(where)}: {error.strerror}.") from None
     handler.setFormatter(logging.Formatter("%(message)s"))
     lines: queue.Queue[logging.LogRecord] = queue.Queue(10_000)
     writer = logging.handlers.QueueListener(lines, handler)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import shlex
 import threading
 import time
 from collections import OrderedDict
@@ -100,9 +101,9 @@ class Library:
     @property
     def command(self) -> str:
         """What a person types to fill the index."""
-        if self.where == ".sketchseek":
-            return "sketchseek index ~/Pictures"
-        return f"sketchseek index ~/Pictures --index {self.where}"
+        from ..storage.store import Location
+
+        return f"sketchseek index ~/Pictures --index {shlex.quote(str(Location(self.where)))}"
 
     def info(self) -> dict[str, Any]:
         """As `sketchseek info` prints it; with `pictures` 0 where there is no index."""
