@@ -4,6 +4,7 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -318,6 +319,39 @@ def test_watching_keeps_the_index_in_step(pictures: Path, draw_picture: Any, tmp
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=30) == 0
     assert len(Index.open(index)) == 6
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("", {"index", "search", "evaluate"}),
+        ("se", {"search", "serve"}),
+        ("search mug.png --meth", {"--method"}),
+        ("search mug.png --method ", {"exhaustive", "projections", "dpf"}),
+        ("evaluate folder --layout ", {"flickr15k", "ethz"}),
+        ("completion ", {"bash", "zsh", "fish"}),
+        ("index ", set()),
+    ],
+)
+def test_bash_completes(capsys: pytest.CaptureFixture[str], typed: str, offered: set[str]) -> None:
+    _, script, _ = run(capsys, "completion", "bash")
+    ask = f'{script}\nCOMP_WORDS=(sketchseek $1 "$2"); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _sketchseek'
+    *before, last = typed.split(" ")
+    done = subprocess.run(
+        ["bash", "-c", ask + '; echo "${COMPREPLY[@]}"', "bash", " ".join(before), last],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    words = set(done.stdout.split())
+    assert words >= offered if typed == "" else words == offered
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_other_shells_read_their_scripts(capsys: pytest.CaptureFixture[str], shell: str) -> None:
+    _, script, _ = run(capsys, "completion", shell)
+    assert "--no-mirror" in script or "-l no-mirror" in script
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+    assert subprocess.run([shell, "--no-execute"], input=script, text=True, check=False).returncode == 0
 
 
 class Terminal(io.StringIO):

@@ -157,6 +157,9 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     p = command("figure", run_figure, "redraw one of the paper's figures from this implementation")
     p.add_argument("name", metavar="NAME", help="an unknown name lists them")
     p.add_argument("--out", required=True, metavar="FILE")
+
+    p = command("completion", run_completion, "print what makes a shell complete these commands")
+    p.add_argument("shell", choices=("bash", "zsh", "fish"))
     return parser
 
 
@@ -337,6 +340,14 @@ def run_figure(args: argparse.Namespace) -> int:
     return 0
 
 
+def run_completion(args: argparse.Namespace) -> int:
+    """`completion`."""
+    from .output.completion import script
+
+    print(script(build_parser(["completion"]), args.shell), end="")
+    return 0
+
+
 class Clock:
     """Milliseconds of each part of a command; `start` is what the interpreter computed before."""
 
@@ -381,7 +392,8 @@ def _with_network(arguments: Sequence[str]) -> list[str]:
 
 def _asked_for(arguments: Sequence[str], name: str) -> bool:
     """Whether the command is the one that was typed: only then are its options worth an import."""
-    return next((word for word in arguments if not word.startswith("-")), None) == name
+    typed = next((word for word in arguments if not word.startswith("-")), None)
+    return typed in (name, "completion")
 
 
 def _positive(text: str) -> int:
