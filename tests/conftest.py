@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import http.client
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -100,6 +104,62 @@ def vector_model() -> Callable[..., bytes]:
         return model
 
     return make
+
+
+class ReverseProxy(BaseHTTPRequestHandler):
+    """Passes requests under `prefix` on to `port`, as nginx and Caddy do; everything else is 404."""
+
+    port: int
+    prefix: str
+    strips: bool
+    added: dict[str, str]
+    protocol_version = "HTTP/1.1"
+
+    def pass_on(self) -> None:
+        path = self.path.removeprefix(self.prefix) if self.strips else self.path
+        body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        headers = {
+            name: self.headers[name] for name in self.headers if name.lower() != "connection"
+        } | self.added
+        headers["x-forwarded-for"] = f"{self.headers.get('x-forwarded-for', '')}, {self.client_address[0]}"
+        upstream = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        if self.path.partition("?")[0].startswith(self.prefix):
+            upstream.request(self.command, path, body, headers)
+            answer = upstream.getresponse()
+            status, fields, content = answer.status, answer.getheaders(), answer.read()
+        else:
+            status, fields, content = 404, [], b""
+        upstream.close()
+        self.send_response_only(status)
+        for name, value in fields:
+            if name.lower() not in ("connection", "transfer-encoding", "content-length"):
+                self.send_header(name, value)
+        self.send_header("content-length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    do_GET = do_POST = pass_on  # noqa: N815
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="session")
+def reverse_proxy() -> Iterator[Callable[..., str]]:
+    """A function that puts a reverse proxy before the server on a port, and gives its address."""
+    with ExitStack() as stack:
+
+        def start(port: int, prefix: str, strips: bool = True, **added: str) -> str:
+            described = {"port": port, "prefix": prefix, "strips": strips}
+            extra = {name.replace("_", "-"): value for name, value in added.items()}
+            handler = type("Handler", (ReverseProxy,), {**described, "added": extra})
+            proxy = stack.enter_context(ThreadingHTTPServer(("127.0.0.1", 0), handler))
+            proxy.daemon_threads = True
+            threading.Thread(target=proxy.serve_forever, args=(0.05,), daemon=True).start()
+            stack.callback(proxy.shutdown)
+            return f"http://127.0.0.1:{proxy.server_port}{prefix}/"
+
+        yield start
 
 
 # Outlines in a square of 100.

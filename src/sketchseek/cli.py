@@ -128,6 +128,17 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     p.add_argument(
         "--verbose", dest="log", action="store_const", const="-", help="write these lines to standard error"
     )
+    p.add_argument("--prefix", default="", metavar="PATH", help="behind a proxy: the path it gives us")
+    p.add_argument(
+        "--name", action="append", default=[], metavar="HOST", help="behind a proxy: a name it has"
+    )
+    p.add_argument(
+        "--proxy",
+        action="append",
+        default=[],
+        metavar="ADDRESS",
+        help="a proxy whose X-Forwarded-* headers are to be believed",
+    )
 
     p = command("demo", run_demo, "index the demo pictures and serve a page to draw on")
     _add_address(p)
@@ -295,7 +306,16 @@ def run_serve(args: argparse.Namespace) -> int:
     from .server import serve
 
     _check_index(args.index)
-    serve(args.index, args.host, args.port, args.token, log=args.log)
+    serve(
+        args.index,
+        args.host,
+        args.port,
+        args.token,
+        log=args.log,
+        prefix=args.prefix,
+        names=args.name,
+        proxies=args.proxy,
+    )
     return 0
 
 
@@ -377,7 +397,7 @@ def _add_address(parser: argparse.ArgumentParser) -> None:
         "--host", default="127.0.0.1", help="address to listen on (default: this machine only)"
     )
     parser.add_argument("--port", type=_port, default=8000, help="default: 8000")
-    parser.add_argument("--token", help="what a visitor must know")
+    parser.add_argument("--token", type=_token, help="what a visitor must know")
 
 
 def _with_network(arguments: Sequence[str]) -> list[str]:
@@ -422,6 +442,15 @@ def _port(text: str) -> int:
     if not 0 <= value < 2**16:
         raise argparse.ArgumentTypeError("must be from 0 to 65535")
     return value
+
+
+def _token(text: str) -> str | None:
+    from .server import checked_token
+
+    try:
+        return checked_token(text)
+    except SketchseekError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _check_same(index: Any, args: argparse.Namespace) -> None:

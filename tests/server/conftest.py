@@ -34,21 +34,12 @@ def client(shape_index: Path) -> Iterator[TestClient]:
 class Server:
     """`sketchseek serve` in a process of its own."""
 
-    def __init__(self, index: Path, *arguments: str) -> None:
+    def __init__(self, index: Path, *arguments: str, before: str = "") -> None:
         # A file: a pipe that nobody empties would stop the server.
         self.log = tempfile.TemporaryFile("w+")  # noqa: SIM115
+        code = f"import sys\n{before}\nfrom sketchseek.cli import main\nsys.exit(main())"
         self.process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "sketchseek.cli",
-                "serve",
-                "--index",
-                str(index),
-                "--port",
-                "0",
-                *arguments,
-            ],
+            [sys.executable, "-c", code, "serve", "--index", str(index), "--port", "0", *arguments],
             stdout=subprocess.PIPE,
             stderr=self.log,
             text=True,
@@ -81,8 +72,8 @@ class Server:
 def start_server() -> Iterator[Callable[..., Server]]:
     started: list[Server] = []
 
-    def start(index: Path, *arguments: str) -> Server:
-        started.append(Server(index, *arguments))
+    def start(index: Path, *arguments: str, before: str = "") -> Server:
+        started.append(Server(index, *arguments, before=before))
         return started[-1]
 
     yield start

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from sketchseek.server import address
+from sketchseek.errors import SketchseekError
+from sketchseek.server import address, serve
 from sketchseek.server.app import create_app
 from sketchseek.server.security import allowed_names, host_name, is_loopback, proof
 
@@ -124,6 +125,74 @@ def test_the_token_is_not_logged(locked: TestClient, caplog: pytest.LogCaptureFi
     assert "token" not in "".join(caplog.messages)
 
 
+@pytest.mark.parametrize("token", ["", " ", "\t\n", "\u200b", "\x00", "a\nb", " padded", "caf\udce9"])
+def test_a_token_that_keeps_nobody_out_is_refused(shape_index: Path, token: str) -> None:
+    with pytest.raises(SketchseekError, match="token"):
+        create_app(shape_index, host="0.0.0.0", token=token)
+    with pytest.raises(SketchseekError, match="token"):
+        serve(shape_index, "127.0.0.1", 0, token)
+
+
+@pytest.mark.parametrize(
+    "origin",
+    ["http://[", "http://[::1", "http://127.0.0.1:eight", "//", "", "null", "http://u@127.0.0.1:8000", "é"],
+)
+def test_odd_origins_are_foreign(client: TestClient, origin: str) -> None:
+    headers = {"origin": origin.encode("latin-1")}
+    assert client.get("/api/index", headers=headers).status_code == 403
+    assert client.get("/", headers=headers).status_code == 200
+
+
+def test_the_usual_port_need_not_be_said(client: TestClient) -> None:
+    for origin, host in [("http://localhost", "localhost:80"), ("https://localhost:443", "localhost")]:
+        assert client.get("/api/index", headers={"origin": origin, "host": host}).status_code == 200
+    headers = [("origin", "http://127.0.0.1:8000"), ("origin", "http://evil.example")]
+    assert client.get("/api/index", headers=headers).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "neighbour",
+    [
+        "a[b]=1",
+        '{"json": true}',
+        "=",
+        'x="',
+        "\xff=\xfe",
+        "sketchseek",
+        "sketchseek=old",
+        "expires=Thu, 01 Jan",
+        "a;;b=c=d",
+    ],
+)
+def test_a_neighbours_cookie_does_not_lock_anybody_out(locked: TestClient, neighbour: str) -> None:
+    ours = f"sketchseek={proof(TOKEN)}"
+    for cookie in (f"{neighbour}; {ours}", f"{ours}; {neighbour}"):
+        assert locked.get("/api/index", headers={"cookie": cookie.encode("latin-1")}).status_code == 200
+    assert (
+        locked.get(
+            "/api/index", headers=[("cookie", neighbour.encode("latin-1")), ("cookie", ours)]
+        ).status_code
+        == 200
+    )
+    assert locked.get("/api/index", headers={"cookie": neighbour.encode("latin-1")}).status_code == 401
+
+
+def test_a_token_beyond_latin(shape_index: Path) -> None:
+    with TestClient(create_app(shape_index, token="žluťoučký kůň"), base_url="http://127.0.0.1") as client:
+        bearer = {"authorization": "Bearer žluťoučký kůň".encode()}
+        assert client.get("/api/index", headers=bearer).status_code == 200
+        assert client.get("/", params={"token": "žluťoučký kůň"}, follow_redirects=False).status_code == 303
+
+
+def test_strangers_are_not_kept_waiting_at_the_door(locked: TestClient, client: TestClient) -> None:
+    for path in ("/", "/api/index", "/api/health"):
+        assert locked.get(path).headers["connection"] == "close"
+    assert locked.post("/api/search", content=b"x" * 100_000).headers["connection"] == "close"
+    known = {"authorization": f"Bearer {TOKEN}"}
+    assert "connection" not in locked.get("/api/index", headers=known).headers
+    assert "connection" not in client.get("/api/index").headers
+
+
 def test_addresses() -> None:
     assert is_loopback("127.0.0.1")
     assert is_loopback("127.8.8.8")
@@ -135,6 +204,7 @@ def test_addresses() -> None:
     assert address("127.0.0.1", 8000, None) == "http://127.0.0.1:8000/"
     assert address("::1", 8000, "a b") == "http://[::1]:8000/?token=a%20b"
     assert "0.0.0.0" not in address("0.0.0.0", 8000, "x")
+    assert address("127.0.0.1", 8000, "x", "/draw/") == "http://127.0.0.1:8000/draw/?token=x"
 
 
 def test_the_page_is_small_and_its_own(client: TestClient) -> None:

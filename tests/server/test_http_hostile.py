@@ -251,6 +251,54 @@ def test_slow_senders(server) -> None:
         connection.close()
 
 
+def closed_within(connection: socket.socket, seconds: float) -> bool:
+    """Whether the server ends the connection, to which a byte is sent every half second."""
+    end = time.monotonic() + seconds
+    connection.settimeout(0.5)
+    while time.monotonic() < end:
+        try:
+            connection.sendall(b"x")
+            if connection.recv(65536) == b"":
+                return True
+            time.sleep(0.5)
+        except TimeoutError:
+            continue
+        except OSError:
+            return True
+    return False
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("path", ["/api/search", "/", "/api/health", "/nowhere", "/api/index"])
+def test_answered_before_the_body_and_dripping(start_server, shape_index, server, path: str) -> None:
+    """A body that nobody reads may not hold a connection, with a token or without."""
+    locked = start_server(shape_index, "--token", "secret")
+    for port in (locked.port, server.port) if path != "/api/search" else (locked.port,):
+        for framing in ("Content-Length: 99999999", "Transfer-Encoding: chunked"):
+            lines = [
+                f"POST {path} HTTP/1.1",
+                "Host: localhost",
+                framing,
+                "",
+                "4f\r\n" if "k" in framing else "x",
+            ]
+            with socket.create_connection(("127.0.0.1", port)) as connection:
+                connection.sendall("\r\n".join(lines).encode())
+                connection.settimeout(10)
+                assert connection.recv(65536).startswith((b"HTTP/1.1 4", b"HTTP/1.1 2"))
+                assert closed_within(connection, 20), framing
+    locked.stop()
+
+
+def test_a_refused_upload_hears_why(start_server, shape_index) -> None:
+    locked = start_server(shape_index, "--token", "secret")
+    local = f"http://127.0.0.1:{locked.port}"
+    for _ in range(5):
+        answer = httpx.post(f"{local}/api/sketch", files={"picture": b"\0" * (4 << 20)}, timeout=30)
+        assert answer.status_code == 401
+    locked.stop()
+
+
 def test_crowds_of_connections(server) -> None:
     crowd = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(300)]
     try:

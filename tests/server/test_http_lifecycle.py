@@ -78,6 +78,55 @@ def test_a_taken_port_is_said_in_a_sentence(server, shape_index: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+def serve_command(*arguments: str, before: str = "") -> subprocess.CompletedProcess[str]:
+    """`sketchseek serve`, where it is expected to fail; `before` is run first, in the same process."""
+    code = f"import sys\n{before}\nfrom sketchseek.cli import main\nsys.exit(main(['serve', *sys.argv[1:]]))"
+    command = [sys.executable, "-c", code, "--port", "0", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+@pytest.mark.parametrize("token", ["", "  "])
+def test_an_empty_token_is_wrong_usage(shape_index: Path, token: str) -> None:
+    done = serve_command("--index", str(shape_index), "--host", "0.0.0.0", "--token", token)
+    assert done.returncode == 2
+    assert "The token is empty" in done.stderr
+
+
+@pytest.mark.parametrize("module", ["uvicorn", "fastapi", "starlette", "pydantic", "python_multipart"])
+def test_without_its_extra(shape_index: Path, module: str) -> None:
+    done = serve_command("--index", str(shape_index), before=f"sys.modules[{module!r}] = None")
+    assert done.returncode == 1
+    assert done.stderr == "sketchseek: Serving needs the extra: pip install 'sketchseek[server]'.\n"
+
+
+def limit_files(number: int) -> str:
+    return f"import resource; resource.setrlimit(resource.RLIMIT_NOFILE, ({number}, {number}))"
+
+
+def test_too_few_files_are_said_in_a_sentence(shape_index: Path) -> None:
+    done = serve_command("--index", str(shape_index), before=limit_files(40))
+    assert done.returncode == 1
+    assert "Only 40 files may be open at once" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_crowd_does_not_take_the_last_files(start_server: Callable, shape_index: Path, star) -> None:
+    server = start_server(shape_index, before=limit_files(90))
+    crowd = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(150)]
+    time.sleep(1)
+    for connection in crowd:
+        connection.close()
+    deadline = time.monotonic() + 30
+    status = 0
+    while status != 200 and time.monotonic() < deadline:
+        try:
+            status = httpx.post(f"{server.url}api/search", json={"strokes": star}).status_code
+        except httpx.TransportError:
+            time.sleep(0.2)
+    assert status == 200
+    assert "Traceback" not in server.stop()
+
+
 def test_ctrl_c_ends_it_quietly(start_server: Callable, shape_index: Path) -> None:
     server = start_server(shape_index)
     time.sleep(1)

@@ -6,14 +6,22 @@ import logging
 import logging.handlers
 import os
 import queue
+import resource
 import secrets
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
 from urllib.parse import quote
 
 from ..errors import SketchseekError
+
+MISSING_EXTRA = "Serving needs the extra: pip install 'sketchseek[server]'."
+FILES_WANTED, FILES_OF_A_CONNECTION = 4096, 2
+FILES_KEPT_BACK = 64
+"""Descriptors for everything but connections: the index, the child processes, the log."""
+FEWEST_CONNECTIONS = 8
 
 
 def serve(
@@ -23,6 +31,9 @@ def serve(
     token: str | None = None,
     *,
     log: str | os.PathLike[str] | None = None,
+    prefix: str = "",
+    names: Sequence[str] = (),
+    proxies: Sequence[str] = (),
 ) -> None:
     """Serve the page and the API until the process is told to stop; what is under way is finished first.
 
@@ -30,22 +41,59 @@ def serve(
     host : anything but this machine's own address needs a token; one is made where none is given.
     port : 0 takes a free one.
     log : a file that gets a line of JSON for each request, "-" for standard error, None for neither.
+    prefix, names, proxies : see `create_app`.
     """
-    import uvicorn
+    try:
+        import python_multipart  # noqa: F401
+        import uvicorn
 
-    from .app import create_app
-    from .limits import Limits
-    from .security import is_loopback, uvicorn_options
+        from .app import create_app
+        from .limits import Limits
+        from .security import is_loopback, uvicorn_options
+    except ModuleNotFoundError as error:
+        raise SketchseekError(MISSING_EXTRA) from error
 
     if token is None and not is_loopback(host):
         token = secrets.token_urlsafe(24)
-    limits = Limits()
+    limits = replace(Limits(), connections=min(Limits().connections, connections_possible()))
     lines = access_log(log) if log is not None else nullcontext()
+    app = create_app(
+        where, host=host, token=token, limits=limits, prefix=prefix, names=names, proxies=proxies
+    )
     listener = listen(host, port)
-    app = create_app(where, host=host, token=token, limits=limits)
     with suppress(KeyboardInterrupt), lines:  # Ctrl+C is how one stops it
-        print(f"sketchseek is at {address(host, listener.getsockname()[1], token)}", flush=True)
+        print(f"sketchseek is at {address(host, listener.getsockname()[1], token, prefix)}", flush=True)
         uvicorn.Server(uvicorn.Config(app, **uvicorn_options(limits))).run(sockets=[listener])
+
+
+def checked_token(token: str | None) -> str | None:
+    """The token, or None for none; an error for one that anybody would guess or nobody could send."""
+    if token is None:
+        return None
+    if not token.strip():
+        raise SketchseekError("The token is empty, which would let everybody in: give a word, or no token.")
+    if not token.isprintable() or token != token.strip():
+        raise SketchseekError(
+            "The token may neither begin nor end with a space, nor hold a control character."
+        )
+    return token
+
+
+def connections_possible() -> int:
+    """How many connections the system's limit on open files leaves room for; it is raised if it may be."""
+    unlimited = resource.RLIM_INFINITY
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FILES_WANTED if most == unlimited else min(most, FILES_WANTED)
+    if now != unlimited and now < wanted:
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+            now = wanted
+    possible = ((FILES_WANTED if now == unlimited else now) - FILES_KEPT_BACK) // FILES_OF_A_CONNECTION
+    if possible < FEWEST_CONNECTIONS:
+        raise SketchseekError(
+            f"Only {now} files may be open at once, which is too few to serve: allow more (ulimit -n 1024)."
+        )
+    return possible
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -64,10 +112,11 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def address(host: str, port: int, token: str | None) -> str:
+def address(host: str, port: int, token: str | None, prefix: str = "") -> str:
     """What to open in a browser."""
     name = own_address() if host in ("0.0.0.0", "::") else host
-    where = f"http://[{name}]:{port}/" if ":" in name else f"http://{name}:{port}/"
+    where = f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
+    where += f"{prefix.rstrip('/')}/"
     return f"{where}?token={quote(token, safe='')}" if token is not None else where
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import logging
 import mimetypes
 import os
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from hashlib import blake2b
@@ -43,6 +44,7 @@ from .journal import Journal
 from .library import File, Library, NoIndexError, NoPictureError
 from .limits import Limits
 from .metrics import Metrics
+from .proxy import Behind
 from .searches import BusyError, DisconnectedError, Searches, SupersededError
 from .security import Gate, problem
 
@@ -63,12 +65,18 @@ def create_app(
     host: str = "127.0.0.1",
     token: str | None = None,
     limits: Limits | None = None,
+    prefix: str = "",
+    names: Sequence[str] = (),
+    proxies: Sequence[str] = (),
 ) -> ASGIApp:
     """Everything behind `sketchseek serve`, as an ASGI application.
 
     where : the index's folder or URI; it may be made later.
     host : what the server listens on; decides under which names it answers.
     token : what visitors must bring, if anything.
+    prefix : the path under which a proxy shows the server, such as /draw.
+    names : further names under which it answers: the proxy's.
+    proxies : addresses or networks whose X-Forwarded-* headers are believed.
     """
     limits = limits or Limits()
     service = Service(Library(where), limits)
@@ -78,13 +86,15 @@ def create_app(
         description="Draw a shape, get back the pictures that contain it.",
         docs_url=None,  # they would load scripts from elsewhere
         redoc_url=None,
+        redirect_slashes=False,  # it would send people to the name that a proxy knows
         lifespan=service.lifespan,
     )
     for error in (HTTPException, RequestValidationError, Exception):
         app.add_exception_handler(error, explain)
     add_routes(app, service)
     add_page(app)
-    return Journal(Gate(app, host=host, token=token, limits=limits), service.metrics)
+    gate = Gate(app, host=host, token=token, limits=limits, names=names)
+    return Behind(Journal(gate, service.metrics), prefix=prefix, proxies=proxies)
 
 
 class Service:
@@ -104,6 +114,7 @@ class Service:
     @asynccontextmanager
     async def lifespan(self, _: FastAPI) -> AsyncIterator[None]:
         """Open the index before the first visitor, and leave nothing running after the last."""
+        asyncio.get_running_loop().set_exception_handler(report)
         await self.off_loop(self.library.info)
         rehearsal = asyncio.ensure_future(self.off_loop(self.rehearse))
         yield
@@ -298,6 +309,20 @@ async def disconnection(request: Request) -> None:
     """Wait until the client has left."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
+
+
+def report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """What asyncio could not do, in the log; in one line where the system has run out of something."""
+    error = context.get("exception")
+    if isinstance(error, OSError) and error.errno in (
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.ENOBUFS,
+        errno.ENOMEM,
+    ):
+        LOG.warning("A visitor has to wait: %s.", error.strerror)
+    else:
+        loop.default_exception_handler(context)
 
 
 def explain(_: Request, error: Exception) -> Response:

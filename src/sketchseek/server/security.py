@@ -6,12 +6,13 @@ Written as plain ASGI, outside the framework, so that nothing is parsed before i
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import hmac
 import ipaddress
 import socket
 import time
-from http.cookies import CookieError, SimpleCookie
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -22,7 +23,9 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from . import checked_token
 from .limits import Limits
+from .proxy import route
 
 COOKIE = "sketchseek"
 OPEN_TO_ALL = frozenset({"/api/health"})
@@ -43,6 +46,9 @@ HEADERS = {
 DRAINED = 4
 """A body that is too large is read on and thrown away up to this many times its cap, so that the client
 finishes sending and sees the answer instead of a broken connection."""
+TICK_SECONDS = 1.0
+SPARE = 0.25
+"""Beyond the limit this share more are told to try again; others are cut off before they can ask."""
 
 LOCKED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>sketchseek</title>
 <h1>This sketchbook is locked</h1>
@@ -53,10 +59,12 @@ the page in this browser.</p>"""
 class Gate:
     """Checks Host, origin, token and size of a request, and puts security headers on every answer."""
 
-    def __init__(self, app: ASGIApp, *, host: str, token: str | None, limits: Limits) -> None:
+    def __init__(
+        self, app: ASGIApp, *, host: str, token: str | None, limits: Limits, names: Sequence[str] = ()
+    ) -> None:
         self.app = app
-        self.names = allowed_names(host)
-        self.token = token
+        self.names = allowed_names(host) | set(map(host_name, names))
+        self.token = checked_token(token)
         self.limits = limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -69,6 +77,8 @@ class Gate:
             return
 
         started = False
+        asked = Headers(scope=scope)
+        stranger = self.token is not None and not self.knows(asked)
 
         async def send_with_headers(message: Message) -> None:
             nonlocal started
@@ -77,13 +87,17 @@ class Gate:
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
+                if stranger or refusal is not None:
+                    headers["connection"] = "close"  # those who may not come in may not stand in the door
             await send(message)
 
-        refusal = self.refuse(scope)
+        refusal = self.refuse(scope, stranger)
         if refusal is not None:
+            if "expect" not in asked:  # who asks before sending need not send
+                await drain(receive, self.limits)
             await refusal(scope, receive, send_with_headers)
             return
-        body = Body(receive, self.limits, Headers(scope=scope).get("content-type", ""))
+        body = Body(receive, self.limits, asked.get("content-type", ""))
         try:
             async with asyncio.timeout(self.limits.request_seconds):
                 await self.app(scope, body.receive, send_with_headers)
@@ -94,28 +108,38 @@ class Gate:
                 scope, receive, send_with_headers
             )
 
-    def refuse(self, scope: Scope) -> ASGIApp | None:
+    def refuse(self, scope: Scope, stranger: bool) -> ASGIApp | None:
         """The answer to a request that may not come in; None for one that may."""
-        headers = Headers(scope=scope)
+        headers, path = Headers(scope=scope), route(scope)
         if not self.is_ours(headers.getlist("host")):
             return problem(421, "This server does not answer under that name; use the address it printed.")
-        origin = headers.get("origin")
-        foreign = origin is not None and urlsplit(origin).netloc != headers["host"]
-        if scope["path"] != "/" and (foreign or headers.get("sec-fetch-site") == "cross-site"):
+        origins = headers.getlist("origin")
+        foreign = any(not is_origin_of(origin, headers["host"]) for origin in origins)
+        if path not in ("", "/") and (foreign or headers.get("sec-fetch-site") == "cross-site"):
             return problem(403, "Other sites may not use this server.")
-        if self.token is None or scope["path"] in OPEN_TO_ALL:
+        home = f"{scope.get('root_path', '')}/"
+        query = scope["query_string"].decode("latin-1")
+        if path == "":  # the prefix without its slash, on which the page's links depend
+            return RedirectResponse(f"{home}?{query}" if query else home, 307)
+        if not stranger or path in OPEN_TO_ALL:
             return None
-        if self.known(headers):
-            return None
-        if scope["path"] == "/":
-            offered = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
-            if same(offered, self.token):
-                welcome = RedirectResponse("/", 303, {"cache-control": "no-store"})
-                year = 365 * 24 * 3600
-                welcome.set_cookie(COOKIE, proof(self.token), max_age=year, httponly=True, samesite="strict")
-                return welcome
+        if path != "/":
+            return problem(401, "This server needs its token: open the address that it printed.")
+        assert self.token is not None
+        offered = parse_qs(query).get("token", [""])[0]
+        if not same(offered.encode("utf-8", "surrogatepass"), self.token):
             return HTMLResponse(LOCKED, 401)
-        return problem(401, "This server needs its token: open the address that it printed.")
+        welcome = RedirectResponse(home, 303, {"cache-control": "no-store"})
+        welcome.set_cookie(
+            COOKIE,
+            proof(self.token),
+            max_age=365 * 24 * 3600,
+            path=home,
+            httponly=True,
+            samesite="strict",
+            secure=scope.get("scheme") == "https",
+        )
+        return welcome
 
     def is_ours(self, hosts: list[str]) -> bool:
         """Whether the Host header names this server; with a token, any number will do."""
@@ -124,17 +148,16 @@ class Gate:
         name = host_name(hosts[0])
         return name in self.names or (self.token is not None and is_address(name))
 
-    def known(self, headers: Headers) -> bool:
+    def knows(self, headers: Headers) -> bool:
         """Whether the request carries the token, as the page's cookie or a script's bearer."""
         assert self.token is not None
         scheme, _, bearer = headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and same(bearer.strip(), self.token):
+        if scheme.lower() == "bearer" and same(bearer.strip().encode("latin-1"), self.token):
             return True
-        try:
-            cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
-        except CookieError:
-            return False
-        return cookie is not None and same(cookie.value, proof(self.token))
+        # Taken apart by hand: a neighbour's cookie on the same host, odd as it may be, says nothing of ours.
+        pairs = (pair.partition("=") for pair in ";".join(headers.getlist("cookie")).split(";"))
+        values = [value.strip() for name, _, value in pairs if name.strip() == COOKIE]
+        return any(same(value.encode("latin-1"), proof(self.token)) for value in values)
 
 
 class Body:
@@ -167,38 +190,82 @@ class Body:
             message = await asyncio.wait_for(self._receive(), max(patience, 0))
         except TimeoutError:
             raise HTTPException(408, "The request came too slowly.", {"connection": "close"}) from None
-        self._complete = message["type"] == "http.disconnect" or not message.get("more_body", False)
+        self._complete = is_last(message)
         return message
 
 
-class TimedProtocol(H11Protocol):
-    """HTTP/1.1 as uvicorn speaks it, and a time limit on a request's first lines, which uvicorn lacks."""
+def is_last(message: Message) -> bool:
+    """Whether nothing of the body follows."""
+    return message["type"] == "http.disconnect" or not message.get("more_body", False)
 
-    header_seconds: float
+
+async def drain(receive: Receive, limits: Limits) -> None:
+    """Take in the body of a request that is refused, for a moment, and throw it away.
+
+    A connection that is closed while its client still sends is reset, and the client never sees why.
+    """
+    left = limits.upload_bytes
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(limits.linger_seconds):
+            while left > 0 and not is_last(message := await receive()):
+                left -= len(message.get("body", b""))
+
+
+class TimedProtocol(H11Protocol):
+    """HTTP/1.1 as uvicorn speaks it, and an end to connections that only hold a place, which uvicorn lacks.
+
+    Once a second one looks at what is waited for: a request's first lines, the rest of a body that nobody
+    reads because the answer has been sent, or a client that must fetch its answer before the connection
+    closes. What happens inside a request has its limits in the gate.
+    """
+
+    limits: Limits
     _timer: asyncio.TimerHandle | None = None
+    _waiting: tuple[str, object] = ("", None)
+    _since: float = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start the clock."""
+        """Start the clock, unless there are so many connections that files could no longer be opened."""
         super().connection_made(transport)
-        self._timer = self.loop.call_later(self.header_seconds, transport.close)
+        if len(self.connections) > (1 + SPARE) * self.limits.connections:
+            transport.abort()
+            return
+        self._since = self.loop.time()
+        self._watch()
 
-    def data_received(self, data: bytes) -> None:
-        """Stop it when the first lines are complete; start it when the next request's begin."""
-        super().data_received(data)
-        if self.conn.their_state is not h11.IDLE:
-            self._stop()
-        elif self._timer is None:
-            self._timer = self.loop.call_later(self.header_seconds, self.transport.close)
+    def _watch(self) -> None:
+        waiting = self._waits_for()
+        if waiting != self._waiting:
+            self._waiting, self._since = waiting, self.loop.time()
+        if self.loop.time() - self._since >= self._patience(waiting[0]):
+            if waiting[0] == "closing":
+                self.transport.abort()  # drops what the client does not fetch
+            else:
+                self.transport.close()
+        self._timer = self.loop.call_later(TICK_SECONDS, self._watch)
+
+    def _waits_for(self) -> tuple[str, object]:
+        """What the client has to do next, "" for nothing, and in which of its requests."""
+        if self.transport.is_closing():
+            return "closing", None
+        if self.conn.their_state is h11.IDLE:
+            return "first lines", self.cycle
+        answered = self.cycle is not None and self.cycle.response_complete
+        return ("end of body" if answered else ""), self.cycle
+
+    def _patience(self, what: str) -> float:
+        times = {
+            "first lines": self.limits.header_seconds,
+            "end of body": self.limits.linger_seconds,
+            "closing": self.limits.body_seconds,
+        }
+        return times.get(what, float("inf"))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing to wait for any more."""
-        self._stop()
-        super().connection_lost(exc)
-
-    def _stop(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-            self._timer = None
+        super().connection_lost(exc)
 
 
 def problem(status: int, sentence: str, headers: dict[str, str] | None = None) -> Response:
@@ -206,9 +273,9 @@ def problem(status: int, sentence: str, headers: dict[str, str] | None = None) -
     return JSONResponse({"detail": sentence}, status, headers)
 
 
-def same(offered: str, token: str) -> bool:
+def same(offered: bytes, token: str) -> bool:
     """Compare in constant time."""
-    return hmac.compare_digest(offered.encode("utf-8", "surrogatepass"), token.encode())
+    return hmac.compare_digest(offered, token.encode())
 
 
 def proof(token: str) -> str:
@@ -241,6 +308,17 @@ def allowed_names(host: str) -> frozenset[str]:
     return frozenset(names)
 
 
+def is_origin_of(origin: str, host: str) -> bool:
+    """Whether a browser that shows a page of `host` would send this Origin header."""
+    try:
+        page, server = urlsplit(origin), urlsplit(f"//{host}")
+        port = {"http": 80, "https": 443}[page.scheme]
+        same_name = page.hostname == server.hostname and page.hostname is not None and "@" not in page.netloc
+        return same_name and (page.port or port) == (server.port or port)
+    except (ValueError, KeyError):
+        return False
+
+
 def host_name(header: str) -> str:
     """The name in a Host header, without its port and brackets."""
     try:
@@ -252,10 +330,12 @@ def host_name(header: str) -> str:
 def uvicorn_options(limits: Limits) -> dict[str, Any]:
     """What uvicorn itself enforces."""
     return {
-        "http": type("Protocol", (TimedProtocol,), {"header_seconds": limits.header_seconds}),
+        "http": type("Protocol", (TimedProtocol,), {"limits": limits}),
+        "proxy_headers": False,  # uvicorn believes every visitor from this machine; see proxy.py
         "ws": "none",
         "limit_concurrency": limits.connections,
-        "timeout_keep_alive": 15,
+        "backlog": limits.connections,  # also how many are accepted before the first one is looked at
+        "timeout_keep_alive": int(limits.header_seconds),
         "timeout_graceful_shutdown": int(limits.search_seconds) + 5,
         "h11_max_incomplete_event_size": 32 << 10,
         "server_header": False,
