@@ -417,6 +417,65 @@ def test_pictures_young_touched_or_moved_get_their_descriptors_in_the_run_that_i
     assert np.isfinite(index._snapshot.expansion).all()
 
 
+def as_schema_2(index: Index) -> dict[str, bytes]:
+    """Rewrite its table as the version before would have written it; the files of the new table."""
+    import json
+
+    import lance
+
+    table = index.store.dataset.to_table()
+    old = table.drop_columns(["is_line_art", "thumbnail_sum"])
+    words = json.dumps({**json.loads(old.schema.metadata[b"sketchseek"]), "schema": 2})
+    old = old.replace_schema_metadata({"sketchseek": words})
+    where = index.store.location.table
+    shutil.rmtree(where)
+    for start in range(0, len(old), 3):
+        part = old.slice(start, 3)
+        lance.write_dataset(part, where, mode="append" if start else "create", enable_v2_manifest_paths=True)
+    return files_of(where)
+
+
+def files_of(where: str) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in Path(where).rglob("*") if path.is_file()}
+
+
+def test_an_index_of_the_schema_before_is_searched_as_it_is_and_upgraded_by_the_next_run(
+    index: Index, pictures: Path, square: Sketch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from PIL import Image, ImageDraw
+
+    page = Image.new("L", (300, 200), 255)
+    ImageDraw.Draw(page).polygon([(50, 150), (150, 40), (250, 150)], outline=0, width=3)
+    page.save(pictures / "drawn.png")
+    bad = pictures / "bad.png"
+    bad.write_bytes(b"no picture")
+    for path in (pictures / "drawn.png", bad):
+        os.utime(path, (1e9, 1e9))
+    index.add(pictures)
+    hits = {hit.picture: (hit.score, hit.confidence, hit.box) for hit in index.search(square)}
+    line_art = {index._view.path(i): bool(index._view.is_line_art[i]) for i in range(7)}
+    assert line_art[str(pictures / "drawn.png")]
+    assert sum(line_art.values()) == 1
+    before = as_schema_2(index)
+
+    old = Index.open(index.location)
+    assert {hit.picture: (hit.score, hit.confidence, hit.box) for hit in old.search(square)} == hits
+    assert old.thumbnail(old.search(square)[0].id).startswith(b"RIFF")
+    assert files_of(index.store.location.table) == before, "searching writes nothing"
+
+    bad.unlink()
+    monkeypatch.setattr("sketchseek.indexing.run.Workers", None)  # no picture is to be read
+    report = old.add(pictures)
+    assert (report.unchanged, report.failed) == (7, [])
+    for upgraded in (old, Index.open(index.location)):
+        assert upgraded.store.current.schema == 3
+        assert {hit.picture: (hit.score, hit.confidence, hit.box) for hit in upgraded.search(square)} == hits
+        view = upgraded._view
+        assert {view.path(i): bool(view.is_line_art[i]) for i in range(7)} == line_art
+    assert old.remove(pictures / "0.png") == 1
+    assert len(Index.open(index.location)) == 6
+
+
 def test_settings_of_another_version_are_refused_in_words(index: Index) -> None:
     from dataclasses import replace
 

@@ -9,16 +9,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from .errors import SketchseekError
 from .search.hit import Hit
 from .search.ranking import Collection
 from .search.search import Options, search
 from .search.view import View
 from .shape.settings import DEFAULT_PRESET, Settings
+from .storage.schema import Expansion, Recipe, thumbnail_sum
 from .storage.snapshot import Snapshot
-from .storage.store import Expansion, Location, Recipe, Store, no_index
+from .storage.store import Location, Store, no_index
 
 if TYPE_CHECKING:
     from .contours.drawing import Sketch
@@ -194,14 +193,12 @@ class Index:
         return snapshot
 
     def _go_to(self, snapshot: Snapshot) -> None:
-        size = np.stack([snapshot.width, snapshot.height], axis=1)
         view = View(
             Collection(snapshot.codes, snapshot.norms, _settings(snapshot.recipe)),
             snapshot.width,
             snapshot.height,
             snapshot.frames,
-            # Of line art an index describes less than the whole picture.
-            is_line_art=(snapshot.frames != np.hstack([0 * size, size])).any(axis=1),
+            snapshot.is_line_art,
             ids=snapshot.ids,
             path=snapshot.path,
             thumbnail=self.thumbnail,
@@ -268,12 +265,18 @@ class Index:
             self._view.number(identifier)
         with self._lock:
             self.store.refresh()
-        table = self.store.rows(list(set(identifiers)), ["id", "thumbnail"])
-        found = dict(zip(table["id"].to_pylist(), table["thumbnail"].to_pylist(), strict=True))
-        try:
-            return [found[identifier] for identifier in identifiers]
-        except KeyError as error:
-            raise SketchseekError(f"There is no picture {error.args[0]!r} in the index any more.") from None
+        table = self.store.rows(set(identifiers), ["id", "thumbnail", "thumbnail_sum"])
+        found = {row["id"]: row for row in table.to_pylist()}
+        for identifier in identifiers:
+            if identifier not in found:
+                raise SketchseekError(f"There is no picture {identifier!r} in the index any more.")
+            row = found[identifier]
+            if row["thumbnail"] is None or thumbnail_sum(row["thumbnail"]) != row["thumbnail_sum"]:
+                raise SketchseekError(
+                    f"The thumbnail of {self.picture_path(identifier)} is damaged: "
+                    "`sketchseek check --repair` makes it again."
+                )
+        return [found[identifier]["thumbnail"] for identifier in identifiers]
 
     def info(self) -> dict[str, Any]:
         """As `info` prints it."""

@@ -13,7 +13,7 @@ from sketchseek.index import make_recipe
 from sketchseek.indexing import workers as workers_module
 from sketchseek.indexing.worker import Described, Failed, Gone, Reader, Same, Task, read_steadily
 from sketchseek.indexing.workers import Workers
-from sketchseek.storage.store import Recipe
+from sketchseek.storage.schema import Recipe
 
 
 @pytest.fixture(scope="module")

@@ -21,8 +21,9 @@ from sketchseek.errors import SketchseekError
 from sketchseek.storage import durable
 from sketchseek.storage import snapshot as snapshot_module
 from sketchseek.storage import store as store_module
+from sketchseek.storage.schema import Expansion, Recipe, schema_of, thumbnail_sum
 from sketchseek.storage.snapshot import Snapshot
-from sketchseek.storage.store import Change, Expansion, Location, Recipe, Store, Version, schema_of
+from sketchseek.storage.store import Change, Location, Store, Version
 
 RECIPE = Recipe("compact", {"frequencies": [0.0, 1.5]}, 4, 9, "canny", "1")
 
@@ -43,6 +44,8 @@ def rows(ids: Sequence[str], recipe: Recipe = RECIPE, **columns: Sequence[Any]) 
         "frame": [[0, 0, 30, 20]] * n,
         "expansion": [None] * n,
         "failure": [None] * n,
+        "is_line_art": [False] * n,
+        "thumbnail_sum": [thumbnail_sum(b"t" * 2000)] * n,
         **columns,
     }
     schema = schema_of(recipe)
@@ -240,6 +243,58 @@ def test_a_newer_schema_is_refused_in_words(store: Store) -> None:
     store.dataset.update_schema_metadata({"sketchseek": json.dumps(newer)})
     with pytest.raises(SketchseekError, match=r"schema 99.*update sketchseek"):
         Store.open(store.location.text)
+
+
+def to_schema_2(store: Store) -> None:
+    lance.dataset(store.location.table).drop_columns(["is_line_art", "thumbnail_sum"])
+    words = json.dumps({**json.loads(RECIPE.to_json()), "schema": 2})
+    lance.dataset(store.location.table).update_schema_metadata({"sketchseek": words})
+
+
+def test_an_empty_index_is_upgraded_and_one_whose_upgrade_was_cut_short(store: Store) -> None:
+    to_schema_2(store)
+    add(Store.open(store.location.text), "a")
+    again = Store.open(store.location.text)
+    assert (again.current.schema, again.table(["id", "is_line_art"]).to_pylist()) == (
+        3, [{"id": "a", "is_line_art": False}],
+    )  # fmt: skip
+    words = json.dumps({**json.loads(RECIPE.to_json()), "schema": 2})  # the columns are there, that is all
+    lance.dataset(store.location.table).update_schema_metadata({"sketchseek": words})
+    again = Store.open(store.location.text)
+    assert again.table(["is_line_art"])["is_line_art"].to_pylist() == [False]
+    again.upgrade()
+    add(again, "b")
+    assert Store.open(store.location.text).current.schema == 3
+    assert ids_in(again) == ["a", "b"]
+
+
+def test_an_upgrade_is_on_disk_before_it_is_acknowledged_and_happens_once(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(store, "a", "b")
+    to_schema_2(store)
+    synced: list[str] = []
+    fsync = os.fsync
+
+    def recorded(descriptor: int) -> None:
+        synced.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+        fsync(descriptor)
+
+    monkeypatch.setattr(durable.os, "fsync", recorded)
+    again = Store.open(store.location.text)
+    assert again.current.schema == 2
+    assert again.table(["is_line_art", "thumbnail_sum"]).to_pylist() == 2 * [
+        {"is_line_art": False, "thumbnail_sum": thumbnail_sum(b"t" * 2000)}
+    ]
+    again.upgrade()
+    assert {f.path for f in again.dataset.get_fragments()[0].data_files()} & {*map(os.path.basename, synced)}
+    assert again.location.manifests()[0].name in map(os.path.basename, synced)
+    assert (again.current.schema, again.recipe) == (3, RECIPE)
+    version = again.version
+    again.upgrade()
+    assert again.version == version
+    add(again, "c", forget=["a"])
+    assert ids_in(Store.open(store.location.text)) == ["b", "c"]
 
 
 def test_a_table_of_somebody_else_is_refused(tmp_path: Path) -> None:

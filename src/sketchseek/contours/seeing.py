@@ -37,6 +37,11 @@ class Contours:
     detected: NDArray[np.float32] | None = None
 
     @property
+    def is_line_art(self) -> bool:
+        """Whether its lines were followed."""
+        return self.detected is None
+
+    @property
     def strength(self) -> NDArray[np.float32]:
         """(h, w) in the frame's pixels: what was detected, or 1 along the lines that were followed."""
         if self.detected is not None:
@@ -56,7 +61,7 @@ class Contours:
         what those of a drawing that is searched for weigh.
         """
         width, height = self.picture.width, self.picture.height
-        if self.detected is not None or len(self.points) == 0:
+        if not self.is_line_art or len(self.points) == 0:
             return self.points, (0.0, 0.0, float(width), float(height))
         points, (x0, y0, x1, y1) = self.points.tight()
         scale = max(width, height) / FRAME

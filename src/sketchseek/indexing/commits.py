@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import SketchseekError
 from ..storage.durable import uninterrupted
-from ..storage.store import Change, Store, schema_of
+from ..storage.schema import schema_of, thumbnail_sum
+from ..storage.store import Change, Store
 from .changes import Known
 from .report import Report
 from .walk import Stat
@@ -279,6 +280,7 @@ def _row(identifier: str, item: Described | Failed) -> dict[str, Any]:
     row: dict[str, Any] = {"id": identifier, "width": 0, "height": 0, "failure": None}
     for name in item.__slots__:
         row["failure" if name == "reason" else name] = getattr(item, name)
+    row["thumbnail_sum"] = thumbnail_sum(row.get("thumbnail"))
     return row
 
 

@@ -49,6 +49,7 @@ def update(
     start = time.monotonic()
     roots = list(dict.fromkeys(absolute(path) for path in paths))
     store.refresh()
+    store.upgrade()
     known = read_known(store)
     seen = walk(roots, options.exclude)
     for root in seen.missing:

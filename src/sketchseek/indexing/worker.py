@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from ..errors import SketchseekError
-from ..storage.store import Recipe
+from ..storage.schema import Recipe
 from .changes import digest_of
 
 RACY_NANOSECONDS = 2_000_000_000
@@ -44,6 +44,7 @@ class Described:
     code: bytes
     norms: bytes
     frame: bytes
+    is_line_art: bool
     expansion: bytes | None
 
 
@@ -168,6 +169,7 @@ class Reader:
             code=code.tobytes(),
             norms=norms(code, self.settings).tobytes(),
             frame=np.array(frame, np.float32).tobytes(),
+            is_line_art=contours.is_line_art,
             expansion=None if self.describer is None else self._expansion(picture.pixels),
         )
 

@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
 from ..errors import SketchseekError
-from ..storage.store import Recipe
+from ..storage.schema import Recipe
 from .worker import Failed, Gone, Result, Task
 
 AHEAD = 3  # tasks sent to a worker before it answers, so that it never waits

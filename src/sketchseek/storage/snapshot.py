@@ -22,12 +22,13 @@ from numpy.typing import NDArray
 
 from ..errors import SketchseekError
 from .durable import exclusive, replace_file
-from .store import Location, Recipe, Store, Version, schema_of
+from .schema import Recipe, schema_of
+from .store import Location, Store, Version
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MAGIC = b"sketchseek snapshot 4\n"
+MAGIC = b"sketchseek snapshot 5\n"
 COPIED_BYTES = 2**28
 """A file up to this long is read into memory, where nothing can happen to it; a longer one is mapped."""
 _ALIGNMENT = 64
@@ -43,6 +44,7 @@ class Snapshot:
     ids : (n,) bytes. paths : (m,) uint8, all paths after one another; path_ends : (n,) where each ends.
     width, height : (n,) int32. codes : (n, D) int8. norms : (n, S, 3) float32.
     frames : (n, 4) float32, x0, y0, x1, y1 of the part of the picture that its code describes, in its pixels.
+    is_line_art : (n,) bool.
     expansion : (n, E) float16, NaN for a picture that has none, or None.
     version, identity : of the table's version (see `Version`).
     fragments : names of the files the rows came from, and of what was deleted in them.
@@ -61,6 +63,7 @@ class Snapshot:
     codes: NDArray[np.int8]
     norms: NDArray[np.float32]
     frames: NDArray[np.float32]
+    is_line_art: NDArray[np.bool_]
     expansion: NDArray[np.float16] | None = None
     mapping: _Mapping | None = None
 
@@ -254,6 +257,7 @@ _LAYOUT: dict[str, tuple[str, Callable[[int, Recipe], tuple[int, ...]]]] = {
     "codes": ("|i1", lambda n, recipe: (n, recipe.dimension)),
     "norms": ("<f4", lambda n, recipe: (n, recipe.n_norms // 3, 3)),
     "frames": ("<f4", lambda n, _: (n, 4)),
+    "is_line_art": ("|b1", lambda n, _: (n,)),
     "expansion": ("<f2", lambda n, recipe: (n, recipe.expansion.dimension if recipe.expansion else 0)),
     "paths": ("|u1", lambda n, _: (n,)),
 }
@@ -294,15 +298,13 @@ def _name(fragment: Any) -> str:
 
 def _read(version: Version, fragments: list[Any]) -> list[dict[str, NDArray[Any]]]:
     """The rows of some fragments that are pictures, batch by batch; one empty batch where there are none."""
-    columns = ["id", "path", "width", "height", "code", "norms", "frame"]
+    columns = ["id", "path", "width", "height", "code", "norms", "frame", "is_line_art"]
     if version.recipe.expansion is not None:
         columns.append("expansion")
     parts = []
     if fragments:
-        scanner = version.dataset.scanner(
-            columns=columns, filter="failure IS NULL", fragments=fragments, scan_in_order=True
-        )
-        parts = [_arrays_of(batch, version.recipe) for batch in scanner.to_batches() if batch.num_rows]
+        batches = version.batches(columns, "failure IS NULL", fragments)
+        parts = [_arrays_of(batch, version.recipe) for batch in batches if batch.num_rows]
     empty = schema_of(version.recipe).empty_table().select(columns)
     return parts or [_arrays_of(empty, version.recipe)]
 
@@ -318,6 +320,7 @@ def _arrays_of(batch: pa.RecordBatch | pa.Table, recipe: Recipe) -> dict[str, ND
         "codes": _matrix(batch["code"]).reshape(len(paths), recipe.dimension),
         "norms": _matrix(batch["norms"]).reshape(len(paths), recipe.n_norms // 3, 3),
         "frames": _matrix(batch["frame"]).reshape(len(paths), 4),
+        "is_line_art": np.array(batch["is_line_art"].to_pylist(), bool),
     }
     if recipe.expansion is not None:
         arrays["expansion"] = _expansion(batch["expansion"].to_pylist(), recipe.expansion.dimension)

@@ -13,69 +13,38 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import SketchseekError
 from .durable import exclusive, replace_file, sync_files
+from .schema import (
+    METADATA_KEY,
+    SCHEMA_VERSION,
+    Expansion,
+    Recipe,
+    added_since,
+    completed,
+    schema_number,
+    schema_of,
+    to_read,
+)
 
 if TYPE_CHECKING:
     import lance
     import pyarrow as pa
 
-SCHEMA_VERSION = 2
 TABLE = "pictures.lance"
 LOCK = "lock"
 KEEP_OLD_VERSIONS = timedelta(minutes=10)  # a reader that opened a version may go on reading it
 MANY_FRAGMENTS = 32
-_METADATA_KEY = b"sketchseek"
 _LAST_VERSION = 2**64 - 1  # Lance counts down from here in the names of its manifests
 _MANIFEST_NAME = re.compile(r"\d{20}\.manifest")
 _MANIFEST_END = b"LANC"
-
-
-@dataclass(frozen=True)
-class Expansion:
-    """Which descriptor of pictures the expansion column holds, as float16."""
-
-    name: str
-    version: str
-    dimension: int
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """Everything that gave the vectors of an index. Two indexes compare when their recipes are equal."""
-
-    preset: str
-    settings: dict[str, Any]
-    dimension: int
-    n_norms: int
-    detector: str
-    detector_version: str
-    expansion: Expansion | None = None
-
-    def to_json(self) -> str:
-        """One line of JSON."""
-        return json.dumps({"schema": SCHEMA_VERSION, **asdict(self)}, sort_keys=True)
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> Recipe:
-        """Read `to_json`, and refuse what a newer version wrote."""
-        fields = json.loads(text)
-        schema = fields.pop("schema", None)
-        if schema != SCHEMA_VERSION:
-            raise SketchseekError(
-                f"This index has schema {schema}, and this sketchseek reads schema {SCHEMA_VERSION}: "
-                "update sketchseek, or index the pictures again into another --index folder."
-            )
-        if fields["expansion"] is not None:
-            fields["expansion"] = Expansion(**fields["expansion"])
-        return cls(**fields)
 
 
 @dataclass(frozen=True)
@@ -165,24 +134,38 @@ class Version:
 
     dataset: lance.LanceDataset
     recipe: Recipe
+    schema: int
     identity: str
     """What no other version of this or another table has; empty when that can't be said any more."""
 
     @classmethod
     def of(cls, dataset: lance.LanceDataset, location: Location) -> Version:
         """What was opened there."""
+        words = _words_of(dataset, location)
         if location.is_uri:
             files = [repr(fragment.metadata) for fragment in dataset.get_fragments()]
             content = repr((dataset.schema.metadata, files)).encode()
             identity = _identity(dataset.version, content)
         else:
             identity = location.identity(_manifest(location, dataset.version)) or ""
-        return cls(dataset, _recipe_of(dataset, location), identity)
+        return cls(dataset, Recipe.from_json(words), schema_number(words), identity)
 
     @property
     def number(self) -> int:
         """Counts the commits."""
         return int(self.dataset.version)
+
+    def batches(
+        self, columns: Iterable[str], where: str | None = None, fragments: list[Any] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Columns of every row, or of the rows that an SQL condition picks, in the table's order.
+
+        Those that came after this version's schema are derived; what they are derived from comes along.
+        """
+        names = to_read(columns, self.schema)
+        scanner = self.dataset.scanner(columns=names, filter=where, fragments=fragments, scan_in_order=True)
+        for batch in scanner.to_batches():
+            yield completed(batch, self.schema)
 
 
 class Store:
@@ -268,7 +251,12 @@ class Store:
 
     def table(self, columns: list[str], where: str | None = None) -> pa.Table:
         """Columns of every row, or of the rows an SQL condition picks."""
-        return self.dataset.to_table(columns=columns, filter=where)
+        import pyarrow as pa
+
+        current = self.current
+        empty = schema_of(current.recipe).empty_table().select(columns)
+        batches = [batch.select(columns) for batch in current.batches(columns, where)]
+        return pa.Table.from_batches(batches) if batches else empty
 
     def rows(self, ids: Collection[str], columns: list[str]) -> pa.Table:
         """Columns of the rows with these ids, in the table's order."""
@@ -289,6 +277,7 @@ class Store:
         for attempt in range(20):
             with in_words(self.location), _turn(self.location):
                 self.refresh()
+                self._upgrade()
                 change = prepare()
                 if not change:
                     return change
@@ -308,9 +297,9 @@ class Store:
         new = []
         if change.rows is not None and len(change.rows) > 0:
             new = write_fragments(change.rows, self.location.table, schema=change.rows.schema, mode="append")
+        self._sync_data(new)
         if not self.location.is_uri:
             root = Path(self.location.table)
-            sync_files(root / "data" / file.path for fragment in new for file in fragment.files)
             sync_files(root / fragment.deletion_file.path(fragment.id) for fragment in updated)
         operation: lance.LanceOperation.BaseOperation
         if not updated and not removed:
@@ -347,12 +336,56 @@ class Store:
         if not self.location.is_uri:
             _sync_manifest(self.location)
 
+    def upgrade(self) -> None:
+        """Give an index of an older schema the columns that came later.
+
+        What could not be read before is forgotten, to be tried once more: older schemas did not tell a
+        damaged picture from a moment without memory.
+        """
+        if self.current.schema < SCHEMA_VERSION:
+            unread = self.table(["id"], "failure IS NOT NULL")["id"].to_pylist()
+            self.commit(lambda: Change(forget=unread))
+
+    def _upgrade(self) -> None:
+        """The same inside a turn, but for what could not be read. Cut short, it goes on."""
+        import lance
+        import pyarrow as pa
+
+        current = self.current
+        if current.schema == SCHEMA_VERSION:
+            return
+        dataset = self._opened_anew()
+        names = [name for name in added_since(current.schema) if name not in dataset.schema.names]
+        merged = [
+            fragment.merge_columns(
+                lambda batch: completed(batch, current.schema).select(names),
+                columns=to_read(names, current.schema),
+            )
+            for fragment in (dataset.get_fragments() if names else ())
+        ]
+        if merged:
+            fragments = [fragment for fragment, _ in merged]
+            self._sync_data(fragments)
+            operation = lance.LanceOperation.Merge(fragments, merged[-1][1])
+            dataset = lance.LanceDataset.commit(self.location.table, operation, read_version=dataset.version)
+        elif names:  # there is no row yet
+            dataset.add_columns(pa.schema([f for f in schema_of(current.recipe) if f.name in names]))
+        dataset.update_schema_metadata({METADATA_KEY.decode(): current.recipe.to_json()})
+        self._committed(dataset)
+
+    def _sync_data(self, fragments: Iterable[Any]) -> None:
+        if not self.location.is_uri:
+            data = Path(self.location.table) / "data"
+            sync_files(data / file.path for fragment in fragments for file in fragment.files)
+
     def set_expansion(self, expansion: Expansion) -> None:
         """Say which descriptor the expansion column holds from now on."""
         with in_words(self.location), _turn(self.location):
+            self.refresh()
+            self._upgrade()
             dataset = self._opened_anew()
-            recipe = replace(_recipe_of(dataset, self.location), expansion=expansion)
-            dataset.update_schema_metadata({_METADATA_KEY.decode(): recipe.to_json()})
+            recipe = replace(self.recipe, expansion=expansion)
+            dataset.update_schema_metadata({METADATA_KEY.decode(): recipe.to_json()})
             self._committed(dataset)
 
     def tidy(self, keep: timedelta = KEEP_OLD_VERSIONS) -> None:
@@ -401,30 +434,6 @@ def _worth_merging(rows: dict[int, int]) -> set[int]:
     return chosen
 
 
-def schema_of(recipe: Recipe) -> pa.Schema:
-    """The table's columns. Paths are bytes: a file name need not be text."""
-    import pyarrow as pa
-
-    return pa.schema(
-        [
-            pa.field("id", pa.string(), nullable=False),
-            pa.field("path", pa.binary(), nullable=False),
-            pa.field("size", pa.int64(), nullable=False),
-            pa.field("modified", pa.int64(), nullable=False),  # nanoseconds; 0: not to be trusted
-            pa.field("digest", pa.binary(), nullable=False),
-            pa.field("width", pa.int32(), nullable=False),
-            pa.field("height", pa.int32(), nullable=False),
-            pa.field("thumbnail", pa.binary()),
-            pa.field("code", pa.list_(pa.int8(), recipe.dimension)),
-            pa.field("norms", pa.list_(pa.float32(), recipe.n_norms)),
-            pa.field("frame", pa.list_(pa.float32(), 4)),  # the part of the picture that the code describes
-            pa.field("expansion", pa.binary()),
-            pa.field("failure", pa.string()),  # why the picture could not be read; the rest is then empty
-        ],
-        metadata={_METADATA_KEY: recipe.to_json().encode()},
-    )
-
-
 def no_index(location: Location) -> SketchseekError:
     """The sentence for a place where no index is."""
     return SketchseekError(
@@ -433,11 +442,12 @@ def no_index(location: Location) -> SketchseekError:
     )
 
 
-def _recipe_of(dataset: lance.LanceDataset, location: Location) -> Recipe:
-    text = (dataset.schema.metadata or {}).get(_METADATA_KEY)
-    if text is None:
+def _words_of(dataset: lance.LanceDataset, location: Location) -> bytes:
+    """The recipe and schema as the table has them."""
+    words: bytes | None = (dataset.schema.metadata or {}).get(METADATA_KEY)
+    if words is None:
         raise SketchseekError(f"{location} holds a table that sketchseek did not make; name another --index.")
-    return Recipe.from_json(text)
+    return words
 
 
 def _turn(location: Location) -> Any:

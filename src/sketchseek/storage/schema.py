@@ -1,0 +1,160 @@
+"""What a row holds, what gave it, and how rows from before get the columns that came later.
+
+An index of an older schema is read as it is: what its rows lack is derived while reading. `Store.upgrade`
+writes the same into it, as columns beside those it has, without reading a picture again.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..errors import SketchseekError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SCHEMA_VERSION = 3
+OLDEST_SCHEMA = 2
+METADATA_KEY = b"sketchseek"
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """Which descriptor of pictures the expansion column holds, as float16."""
+
+    name: str
+    version: str
+    dimension: int
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that gave the vectors of an index. Two indexes compare when their recipes are equal."""
+
+    preset: str
+    settings: dict[str, Any]
+    dimension: int
+    n_norms: int
+    detector: str
+    detector_version: str
+    expansion: Expansion | None = None
+
+    def to_json(self) -> str:
+        """One line of JSON."""
+        return json.dumps({"schema": SCHEMA_VERSION, **asdict(self)}, sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Recipe:
+        """Read what `to_json` of this version or an older one wrote, and refuse what a newer one did."""
+        schema_number(text)
+        fields = json.loads(text)
+        del fields["schema"]
+        if fields["expansion"] is not None:
+            fields["expansion"] = Expansion(**fields["expansion"])
+        return cls(**fields)
+
+
+def schema_number(text: str | bytes) -> int:
+    """The schema that a recipe in JSON belongs to."""
+    schema = json.loads(text).get("schema")
+    if schema not in range(OLDEST_SCHEMA, SCHEMA_VERSION + 1):
+        raise SketchseekError(
+            f"This index has schema {schema}, and this sketchseek reads {OLDEST_SCHEMA} to {SCHEMA_VERSION}: "
+            "update sketchseek, or index the pictures again into another --index folder."
+        )
+    return int(schema)
+
+
+def schema_of(recipe: Recipe) -> pa.Schema:
+    """The table's columns. Paths are bytes: a file name need not be text."""
+    import pyarrow as pa
+
+    return pa.schema(
+        [
+            pa.field("id", pa.string(), nullable=False),
+            pa.field("path", pa.binary(), nullable=False),
+            pa.field("size", pa.int64(), nullable=False),
+            pa.field("modified", pa.int64(), nullable=False),  # nanoseconds; 0: not to be trusted
+            pa.field("digest", pa.binary(), nullable=False),
+            pa.field("width", pa.int32(), nullable=False),
+            pa.field("height", pa.int32(), nullable=False),
+            pa.field("thumbnail", pa.binary()),
+            pa.field("code", pa.list_(pa.int8(), recipe.dimension)),
+            pa.field("norms", pa.list_(pa.float32(), recipe.n_norms)),
+            pa.field("frame", pa.list_(pa.float32(), 4)),  # the part of the picture that the code describes
+            pa.field("expansion", pa.binary()),
+            pa.field("failure", pa.string()),  # why the picture could not be read; the rest is then empty
+            pa.field("is_line_art", pa.bool_()),
+            pa.field("thumbnail_sum", pa.int64()),
+        ],
+        metadata={METADATA_KEY: recipe.to_json().encode()},
+    )
+
+
+@dataclass(frozen=True)
+class Added:
+    """A column that came with a schema.
+
+    reads : columns that rows from before have. derive : a batch of those -> the column; nulls for what can't
+    be had from them, which a run of `index` may then fill in.
+    """
+
+    schema: int
+    name: str
+    reads: tuple[str, ...]
+    derive: Callable[[pa.RecordBatch], pa.Array]
+
+
+def to_read(columns: Iterable[str], schema: int) -> list[str]:
+    """The columns of a table of that schema that `completed` makes these of."""
+    names = list(columns)
+    for added in reversed(ADDED):
+        if added.schema > schema and added.name in names:
+            names.remove(added.name)
+            names += [name for name in added.reads if name not in names]
+    return names
+
+
+def completed(batch: pa.RecordBatch, schema: int) -> pa.RecordBatch:
+    """A batch of a table of that schema, with what came later and can be had from its columns."""
+    for added in ADDED:
+        if added.schema > schema and set(added.reads) <= set(batch.schema.names):
+            batch = batch.append_column(added.name, added.derive(batch))
+    return batch
+
+
+def added_since(schema: int) -> list[str]:
+    """The names of the columns that a table of that schema lacks."""
+    return [added.name for added in ADDED if added.schema > schema]
+
+
+def thumbnail_sum(thumbnail: bytes | None) -> int | None:
+    """What tells whether a thumbnail is what it was."""
+    return None if thumbnail is None else zlib.crc32(thumbnail)
+
+
+def _is_line_art(batch: pa.RecordBatch) -> pa.Array:
+    """Of line art, a row has always described less than the whole picture: the ink."""
+    import numpy as np
+    import pyarrow as pa
+
+    frames = batch["frame"].flatten().to_numpy().reshape(-1, 4)
+    size = np.stack([batch["width"].to_numpy(), batch["height"].to_numpy()], axis=1)
+    return pa.array((frames != np.hstack([0 * size, size])).any(axis=1))
+
+
+def _thumbnail_sum(batch: pa.RecordBatch) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.array([thumbnail_sum(value.as_py()) for value in batch["thumbnail"]], pa.int64())
+
+
+ADDED = (
+    Added(3, "is_line_art", ("frame", "width", "height"), _is_line_art),
+    Added(3, "thumbnail_sum", ("thumbnail",), _thumbnail_sum),
+)
+"""From the oldest to the newest; a later one may be derived from an earlier one."""
