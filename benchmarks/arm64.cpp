@@ -129,7 +129,7 @@ struct Answers {
       table.push_back((float)std::cos(phase)), table.push_back((float)std::sin(phase));
     }
     kernels.energy(db, Cells{factors.data(), table.data(), kCells, kSamples}, all, energy.data());
-    for (Guide guide : {Guide::kExact, Guide::kBinary, Guide::kLocal}) {
+    for (Guide guide : {Guide::kExact, Guide::kBinary, Guide::kBinaryAll, Guide::kLocalAll}) {
       std::vector<Found> found(db.n);
       kernels.locate(db, query, all, guide, 1, found.data());
       for (const Found& f : found) {

@@ -17,7 +17,9 @@ constexpr int kBlock = 16;           // pictures that lie side by side in a proj
 constexpr int kCodeBlock = 64;       // vectors that lie side by side in product codes
 
 enum Norm { kFull = 0, kX = 1, kY = 2 };
-enum class Guide { kExact, kBinary, kLocal };
+// Where a picture is searched: on the whole grid, or near a guess by signs or by projections. kBinary refines the pose
+// whose signs agree best, the others refine every pose.
+enum class Guide { kExact, kBinary, kBinaryAll, kLocalAll };
 
 // Row-major vectors as they are stored, with the inverse norms and the projections laid out for scanning.
 struct Database {

@@ -343,7 +343,7 @@ struct Best {
   Ints pose = {}, mirrored = {}, x = {}, y = {};
 
   INLINE void keep(Ints better, Vec value, int p, int m, Ints at_x, Ints at_y) {
-    score = max(score, value);
+    score = better ? value : score;
     pose = choose(better, Ints{} + p, pose);
     mirrored = choose(better, Ints{} + m, mirrored);
     x = choose(better, at_x, x);
@@ -510,9 +510,10 @@ class Steps {
   Steps(const Steps&) = delete;
   ~Steps() { delete[] variables_, delete[] signs_; }
 
-  // The translation whose variables agree in sign with the most coefficients: the binary polynomial's maximum.
+  // The translation whose variables agree in sign with the most coefficients: the binary polynomial's maximum. How many
+  // differ.
   template <class Bits>
-  INLINE void guess_by_signs(const Vec* b, Ints& x, Ints& y) const {
+  INLINE Ints guess_by_signs(const Vec* b, Ints& x, Ints& y) const {
     Ints words[kWords] = {};
     UNROLL for (int c = 0; c < kDx * kDx; ++c) words[c / 32] |= (b[c] < 0.0f) & (int32_t)(1u << (c % 32));
     Ints fewest = Ints{} + 0x7fffffff;  // bits that differ, then the number of the translation
@@ -526,6 +527,7 @@ class Steps {
       const int t = fewest[i] & 0x3fffff;
       x[i] = t / side_ - reach_, y[i] = t % side_ - reach_;
     }
+    return fewest >> 22;
   }
 
   // The maxima of the projections are those of the first column and the first row of B.
@@ -582,7 +584,7 @@ template <int NX, int DO>
 void locate_near(const Database& db, const Query& query, Range range, Guide guide, int radius, Found* out) {
   const bool counts_bits = COUNTS_BITS();
   Steps<NX>** steps = new Steps<NX>*[query.count];
-  for (int p = 0; p < query.count; ++p) steps[p] = new Steps<NX>(query.poses[p], guide == Guide::kBinary);
+  for (int p = 0; p < query.count; ++p) steps[p] = new Steps<NX>(query.poses[p], guide != Guide::kLocalAll);
   alignas(64) Vec v[Polynomial<NX>::kComponents];
   Polynomial<NX> polynomial;
   for (int64_t at = range.begin; at < range.end; at += W) {
@@ -591,19 +593,21 @@ void locate_near(const Database& db, const Query& query, Range range, Guide guid
     const Block block(range, at);
     spread(db, block, v);
     Best best;
+    Ints fewest = Ints{} + 0x7fffffff;
     for (int p = 0; p < query.count; ++p) {
       polynomial.template fill<DO>(query.poses[p].full, v, 2 * db.no - 1);
       const Vec inverse = block.inverse(db, kFull, query.poses[p].kernel);
       for (int m = 0; m <= query.mirror; ++m) {
-        Ints x = {}, y = {};
-        if (guide == Guide::kLocal)
+        Ints x = {}, y = {}, differ = {};
+        if (guide == Guide::kLocalAll)
           steps[p]->guess_by_projections(polynomial.b[m], x, y);
         else if (counts_bits)
-          steps[p]->template guess_by_signs<BitsByInstruction>(polynomial.b[m], x, y);
+          differ = steps[p]->template guess_by_signs<BitsByInstruction>(polynomial.b[m], x, y);
         else
-          steps[p]->template guess_by_signs<BitsOfBytes>(polynomial.b[m], x, y);
+          differ = steps[p]->template guess_by_signs<BitsOfBytes>(polynomial.b[m], x, y);
         const Vec value = steps[p]->climb(polynomial.b[m], radius, x, y) * inverse;
-        best.keep(value > best.score, value, p, m, x, y);
+        best.keep(guide == Guide::kBinary ? differ < fewest : value > best.score, value, p, m, x, y);
+        fewest = lesser(fewest, differ);
       }
     }
     best.put(block, out + (at - range.begin));

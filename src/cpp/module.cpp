@@ -266,10 +266,17 @@ class Collection {
   nb::tuple locate(const PreparedQuery& query, Ids ids, const std::string& guide, int radius, int threads) const {
     check(query, threads);
     if (ids) check_ids(*ids);
-    require(guide == "exact" || guide == "binary" || guide == "local", "guide must be exact, binary or local");
+    const bool known = guide == "exact" || guide == "binary" || guide == "binary-all" || guide == "local-all";
+    require(known, "guide must be exact, binary, binary-all or local-all");
     require(radius >= 0, "radius must not be negative");
-    Guide by = guide == "binary" ? Guide::kBinary : guide == "local" ? Guide::kLocal : Guide::kExact;
-    if (radius >= 2 * query.reach()) by = Guide::kExact;  // from any guess that is the whole grid
+    Guide by = guide == "binary"       ? Guide::kBinary
+               : guide == "binary-all" ? Guide::kBinaryAll
+               : guide == "local-all"  ? Guide::kLocalAll
+                                       : Guide::kExact;
+    if (radius >= 2 * query.reach()) {  // from any guess that is the whole grid
+      radius = 2 * query.reach();
+      if (by != Guide::kBinary) by = Guide::kExact;
+    }
     const int64_t count = ids ? (int64_t)ids->size() : db_.n;
     std::vector<float> score(count);
     std::vector<int32_t> pose(count), mirrored(count), x(count), y(count);

@@ -100,7 +100,9 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     )
     p.add_argument("--method", choices=("exhaustive", "projections", "dpf"), default="exhaustive")
     p.add_argument("--shortlist", type=_positive, metavar="S", help="pictures to re-rank (projections, dpf)")
-    p.add_argument("--rerank", choices=("exact", "binary", "local"), default="exact")
+    p.add_argument(
+        "--rerank", choices=("exact", "binary", "local", "binary-all", "local-all"), default="exact"
+    )
     p.add_argument(
         "--neighborhood", type=_positive, default=3, metavar="N", help="for binary and local (default: 3)"
     )

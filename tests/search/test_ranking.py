@@ -46,11 +46,12 @@ def test_exhaustive_is_the_reference_in_order(collection: Collection, query: Que
     assert len(rank(collection, query, k=N + 10)) == N
 
 
-@pytest.mark.parametrize("rerank", ["exact", "binary", "local"])
+@pytest.mark.parametrize("rerank", ["exact", "binary", "local", "binary-all", "local-all"])
 def test_projections_shortlist_by_the_sum_of_both(collection: Collection, query: Query, rerank: str) -> None:
     total = collection.engine.project(query, X) + collection.engine.project(query, Y)
     found = rank(collection, query, method="projections", shortlist=50, rerank=rerank)
-    assert set(found.ids) == set(largest(total, 50))
+    assert set(found.ids[:50]) == set(largest(total, 50))
+    np.testing.assert_array_equal(found.ids[50:], largest(total, len(total))[50:])  # the rest follows
     exact = collection.engine.scores(query)[found.ids]
     assert (found.score <= exact + 1e-6).all()
     if rerank == "exact":
@@ -65,8 +66,13 @@ def test_dpf_takes_the_second_projection_of_three_times_the_shortlist(
     kept = largest(one, 60)
     expected = kept[largest((one + other)[kept], 20)]
     found = rank(collection, query, method="dpf", shortlist=20)
-    assert set(found.ids) == set(expected)
+    assert set(found.ids[:20]) == set(expected)
+    assert set(found.ids[:60]) == set(kept)
+    np.testing.assert_array_equal(found.ids[60:], largest(one, N)[60:])
     assert len(rank(collection, query, method="dpf", shortlist=N, k=5)) == 5
+    np.testing.assert_array_equal(
+        rank(collection, query, method="dpf", shortlist=0).ids, largest(one, N)
+    )  # one projection, and no more
 
 
 def test_the_more_varied_axis_goes_first() -> None:
@@ -89,7 +95,7 @@ def test_ties_keep_the_pictures_order(query: Query) -> None:
         ({"method": "luck"}, "method must be one of"),
         ({"rerank": "luck", "method": "dpf"}, "rerank must be one of"),
         ({"k": 0}, "k must be positive"),
-        ({"method": "dpf", "shortlist": 0}, "shortlist must be positive"),
+        ({"method": "dpf", "shortlist": -1}, "shortlist must not be negative"),
     ],
 )
 def test_wrong_arguments_are_named(

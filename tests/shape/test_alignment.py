@@ -69,10 +69,12 @@ def test_guesses_are_refined_on_the_grid_and_never_beat_it() -> None:
     vectors = np.stack([describe(random_curves(i), COMPACT) for i in range(30)])
     its_norms = norms(vectors, COMPACT)
     exact = align(vectors, its_norms, QUERY)
-    for guide in ("binary", "local"):
+    for guide in ("binary", "binary-all", "local-all"):
         near, wide = (align_near(vectors, its_norms, QUERY, guide, n) for n in (3, 45))
         assert (near.score <= exact.score + 1e-6).all()
-        np.testing.assert_allclose(wide.score, exact.score, atol=1e-6)  # a neighbourhood of everything
+        assert (near.score <= wide.score + 1e-6).all()
+        if guide != "binary":  # which looks at one pose only
+            np.testing.assert_allclose(wide.score, exact.score, atol=1e-6)  # a neighbourhood of everything
     with pytest.raises(ValueError, match="guide"):
         align_near(vectors, its_norms, QUERY, "luck")
     with pytest.raises(SketchseekError, match="odd number of translations"):

@@ -69,15 +69,18 @@ class Contours:
         return weighed(points), (left + x0 * scale, top + y0 * scale, left + x1 * scale, top + y1 * scale)
 
 
-def picture_contours(source: Source, detector: EdgeDetector) -> Contours:
-    """Load a picture (path or bytes), and follow its lines if it is line art, else detect its edges."""
+def picture_contours(source: Source, detector: EdgeDetector, *, line_art: bool = True) -> Contours:
+    """Load a picture (path or bytes), and follow its lines if it is line art, else detect its edges.
+
+    line_art : False detects the edges of line art, too, as the paper does.
+    """
     data, name = read_source(source), source_name(source)
-    lines = svg_lines(data, name) if is_svg(data) else None
+    lines = svg_lines(data, name) if line_art and is_svg(data) else None
     if lines is not None:
         strokes, size = lines
         return Contours(lines_to_points(strokes, size), load_picture(data, THUMBNAIL_SIDE, name))
     picture = load_picture(data, name=name)
-    drawn = drawn_strokes(picture.pixels)
+    drawn = drawn_strokes(picture.pixels) if line_art else None
     if drawn is not None:
         height, width = picture.pixels.shape[:2]
         return Contours(lines_to_points(drawn, (width, height)), picture)

@@ -79,7 +79,7 @@ class ProductCodes:
     @classmethod
     def train(cls, sample: NDArray[np.float32], trained_on: int) -> ProductCodes:
         """Learn codebooks on a sample (m, d) of a collection of `trained_on` vectors; no codes yet."""
-        faiss = _faiss()
+        faiss = faiss_or_sentence()
         quantiser = faiss.ProductQuantizer(sample.shape[1], 2 * BYTES, 4)
         with _threads(faiss, 1):  # the parts are too small to share
             quantiser.train(np.ascontiguousarray(sample, np.float32))
@@ -88,7 +88,7 @@ class ProductCodes:
 
     def encode(self, batches: Iterable[NDArray[np.float32]]) -> None:
         """Replace the codes by those of other vectors, with the codebooks as they are."""
-        faiss = _faiss()
+        faiss = faiss_or_sentence()
         parts, _, length = self.centroids.shape
         quantiser = faiss.ProductQuantizer(parts * length, parts, 4)
         faiss.copy_array_to_vector(self.centroids.ravel(), quantiser.centroids)
@@ -152,7 +152,8 @@ def _threads(faiss: Any, count: int) -> Iterator[None]:
         faiss.omp_set_num_threads(before)
 
 
-def _faiss() -> Any:
+def faiss_or_sentence() -> Any:
+    """The package, or the sentence that says how to get it."""
     try:
         import faiss
     except ImportError:

@@ -55,7 +55,7 @@ def frequencies(e: Experiment) -> Curves:
         for name, settings in (("joint", joint), ("harmonic", harmonic(joint))):
             curves[name].append((n, e.run(e.view(settings), Options(clutter=0.0), place=False)))
         separate = SeparateKernels.of([c.points for c in e.contours], joint)
-        curves["one map a kernel"].append((n, _scored(e, partial(_by_all, separate))))
+        curves["one map a kernel"].append((n, scores_of_orders(e, partial(_by_all, separate))))
     return curves
 
 
@@ -132,7 +132,7 @@ def rerankings(e: Experiment, settings: Settings) -> Curves:
             rest = _shortlisted(collection, query, "Sx + Sy", 0)
             return np.concatenate([found, rest[~np.isin(rest, found)]])
 
-        return _scored(e, order)
+        return scores_of_orders(e, order)
 
     exact = ordered("exact", 1)
     return {
@@ -142,7 +142,7 @@ def rerankings(e: Experiment, settings: Settings) -> Curves:
     }
 
 
-def _scored(e: Experiment, order: Callable[[Sketch], Order]) -> list[QueryScore]:
+def scores_of_orders(e: Experiment, order: Callable[[Sketch], Order]) -> list[QueryScore]:
     """One score a drawing, from a function that orders all photos for it."""
     return [
         score(e.data, query, Found(NOTHING if sketch is None else order(sketch)))

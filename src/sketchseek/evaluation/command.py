@@ -6,7 +6,12 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..depiction import Depiction
+    from ..search.search import Options
+    from .experiment import Experiment
 
 NAMES = {
     "map": "mAP",
@@ -21,12 +26,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `evaluate`."""
     parser.add_argument("folder", metavar="FOLDER", help="photos, drawings and which belong together")
     parser.add_argument("--layout", choices=("flickr15k", "ethz"), help="a public set's own layout")
-    parser.add_argument("--preset", choices=("compact", "precise", "full"), default="precise")
+    parser.add_argument("--preset", choices=("compact", "precise", "full"), help="default: precise")
+    parser.add_argument(
+        "--paper", action="store_true", help="the paper's own configuration, (5,2) by default"
+    )
     parser.add_argument("--detector", default="neural", metavar="NAME", help="neural, structured or canny")
     parser.add_argument("--model", type=Path, metavar="FILE", help="the model that structured needs")
     parser.add_argument("--method", choices=("exhaustive", "projections", "dpf"), default="exhaustive")
-    parser.add_argument("--shortlist", type=_positive, metavar="S")
-    parser.add_argument("--rerank", choices=("exact", "binary", "local"), default="exact")
+    parser.add_argument("--shortlist", type=_natural, metavar="S")
+    parser.add_argument(
+        "--rerank", choices=("exact", "binary", "local", "binary-all", "local-all"), default="exact"
+    )
     parser.add_argument("--neighborhood", type=_positive, default=3, metavar="N")
     parser.add_argument("--expansion", action="store_true", help="search with what photos depict, too")
     parser.add_argument("--expand", type=int, metavar="N", help="with --expansion, as in `search`")
@@ -46,13 +56,20 @@ def run(args: argparse.Namespace) -> int:
     """Evaluate and print."""
     from ..output.progress import shown
     from ..search.search import Options
-    from ..shape.settings import Settings
+    from ..shape.settings import DEFAULT_PRESET, Settings
     from . import datasets
     from .experiment import Experiment
 
     data = datasets.load(args.folder, args.layout)
     with shown(sys.stderr) as progress:
-        experiment = Experiment.of(data, args.detector, model=args.model, jobs=args.jobs, progress=progress)
+        experiment = Experiment.of(
+            data,
+            args.detector,
+            model=args.model,
+            line_art=not args.paper,
+            jobs=args.jobs,
+            progress=progress,
+        )
     for sentence in experiment.failures:
         print(sentence, file=sys.stderr)
     if args.queries:
@@ -67,9 +84,31 @@ def run(args: argparse.Namespace) -> int:
             depiction = depiction_of(data, progress=progress)
     names = ("mirror", "expand", "blend", "method", "shortlist", "rerank", "neighborhood", "clutter")
     options = Options(**{name: getattr(args, name) for name in names})
-    document = experiment.evaluate(Settings.preset(args.preset), options, args.storage, depiction)
+    if args.paper:
+        document = _to_the_letter(experiment, options, depiction, args)
+    else:
+        settings = Settings.preset(args.preset or DEFAULT_PRESET)
+        document = experiment.evaluate(settings, options, args.storage, depiction)
     print(json.dumps(document) if args.json else as_text(document))
     return 0
+
+
+def _to_the_letter(
+    experiment: Experiment, options: Options, depiction: Depiction | None, args: argparse.Namespace
+) -> dict[str, Any]:
+    from ..shape.settings import Settings
+    from . import paper
+    from .ablations import scores_of_orders
+    from .scoring import summary
+
+    settings, options = Settings.paper(args.preset or "compact"), paper.options_of(options)
+    experiment = paper.to_the_letter(experiment)
+    if depiction is None:
+        return experiment.evaluate(settings, options, args.storage)
+    view = experiment.view(settings, args.storage)
+    n = paper.EXPAND if args.expand is None else args.expand
+    order = paper.expansion_order(view, depiction, options, n)
+    return summary(experiment.data, scores_of_orders(experiment, order), f"{options.method}, QE{n}")
 
 
 def as_text(document: dict[str, Any]) -> str:
@@ -86,6 +125,13 @@ def as_text(document: dict[str, Any]) -> str:
     for category, row in sorted(document["per_category"].items(), key=lambda item: -item[1]["map"]):
         lines.append(f"{category[:26]:>26} {100 * row['map']:6.1f} {100 * row['p@20']:6.1f}")
     return "\n".join(lines)
+
+
+def _natural(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError("must not be negative")
+    return value
 
 
 def _positive(text: str) -> int:

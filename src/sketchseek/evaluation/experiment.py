@@ -48,11 +48,15 @@ class Experiment:
         detector: str = "neural",
         *,
         model: Path | None = None,
+        line_art: bool = True,
         jobs: int | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> Experiment:
-        """Find the contours, or remember them from another run."""
-        contours, failures = _photos(data, detector, model, jobs, progress)
+        """Find the contours, or remember them from another run.
+
+        line_art : whether pictures that are line art are recognised and their lines followed.
+        """
+        contours, failures = _photos(data, detector, model, line_art=line_art, jobs=jobs, progress=progress)
         sketches: list[Sketch | None] = []
         for query in data.queries:
             try:
@@ -64,7 +68,7 @@ class Experiment:
 
     def seen_by(self, detector: str, jobs: int | None = None) -> Experiment:
         """The same drawings with the photos' contours by another detector."""
-        return replace(self, contours=_photos(self.data, detector, None, jobs, None)[0])
+        return replace(self, contours=_photos(self.data, detector, None, jobs=jobs)[0])
 
     def sample(self, queries: int, seed: int = 0) -> Experiment:
         """The same photos with only some of the drawings, for quick looks."""
@@ -162,11 +166,15 @@ def _photos(
     data: DataSet,
     detector: str,
     model: Path | None,
+    *,
+    line_art: bool = True,
     jobs: int | None,
-    progress: Callable[[int, int], None] | None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> tuple[tuple[PictureContours, ...], list[str]]:
     """Contours of the photos, nothing for an unreadable one; and what is wrong with those."""
-    found = contours_of_pictures(data.photos, detector, model=model, jobs=jobs, progress=progress)
+    found = contours_of_pictures(
+        data.photos, detector, model=model, line_art=line_art, jobs=jobs, progress=progress
+    )
     blank = PictureContours(
         Points(NOTHING, NOTHING, NOTHING, NOTHING, 400.0, 400.0), 400, 400, (0.0, 0.0, 400.0, 400.0)
     )

@@ -57,6 +57,7 @@ def contours_of_pictures(
     detector: str = "neural",
     *,
     model: Path | None = None,
+    line_art: bool = True,
     jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[PictureContours | SketchseekError]:
@@ -66,12 +67,13 @@ def contours_of_pictures(
     ----------
     paths : pictures
     detector, model : as `get_detector` takes them
+    line_art : as `picture_contours` takes it
     jobs : how many processes; by default one per processor
     progress : called with (done, of how many)
     """
     jobs = min(jobs or os.cpu_count() or 1, max(1, len(paths)))
     found: list[PictureContours | SketchseekError] = []
-    for one in _mapped(paths, detector, model, jobs):
+    for one in _mapped(paths, (detector, model, line_art), jobs):
         found.append(one)
         if progress:
             progress(len(found), len(paths))
@@ -79,23 +81,24 @@ def contours_of_pictures(
 
 
 def _mapped(
-    paths: Sequence[Path], detector: str, model: Path | None, jobs: int
+    paths: Sequence[Path], how: tuple[str, Path | None, bool], jobs: int
 ) -> Iterator[PictureContours | SketchseekError]:
     if jobs == 1:
-        _start(detector, model)
+        _start(*how)
         yield from map(_cached, paths)
         return
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, context, _start, (detector, model)) as pool:
+    with ProcessPoolExecutor(jobs, context, _start, how) as pool:
         yield from pool.map(_cached, paths, chunksize=8)
 
 
 _detector: EdgeDetector  # one per process: loading a network takes longer than using it
+_line_art: bool
 
 
-def _start(detector: str, model: Path | None) -> None:
-    global _detector  # noqa: PLW0603
-    _detector = get_detector(detector, model)
+def _start(detector: str, model: Path | None, line_art: bool) -> None:
+    global _detector, _line_art
+    _detector, _line_art = get_detector(detector, model), line_art
 
 
 def _cached(path: Path) -> PictureContours | SketchseekError:
@@ -103,7 +106,8 @@ def _cached(path: Path) -> PictureContours | SketchseekError:
         content = path.read_bytes()
     except OSError as error:
         return SketchseekError(f"{path} can't be read: {error.strerror or error}.")
-    key = hashlib.sha256(f"{_detector.name} {_detector.version} {_code()} ".encode() + content).hexdigest()
+    how = f"{_detector.name} {_detector.version} {_code()} {'' if _line_art else 'edges '}"
+    key = hashlib.sha256(how.encode() + content).hexdigest()
     kept = cache_folder() / key[:2] / f"{key[2:]}.points"
     known = _load(kept)
     if known is not None:
@@ -117,7 +121,7 @@ def _cached(path: Path) -> PictureContours | SketchseekError:
 
 
 def _find(path: Path) -> PictureContours:
-    found = contours.picture_contours(path, _detector)
+    found = contours.picture_contours(path, _detector, line_art=_line_art)
     points, frame = found.subject()
     return PictureContours(points, found.picture.width, found.picture.height, frame)
 

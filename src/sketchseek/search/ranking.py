@@ -5,7 +5,9 @@ projections : rank by the sum of the two projections' scores, then re-rank a sho
 dpf : discriminative projection first: one projection of all, the other only for the best 3 S, then as above.
 
 The shortlist is re-ranked `exact` (the whole grid), by the `binary` polynomial or by `local` refinement of
-the projections' translations, the last two in an N x N neighbourhood.
+the projections' translations, the last two in an N x N neighbourhood. As in the paper, these two refine one
+pose, the best by signs or by the projections; `binary-all` and `local-all` refine every scale and mirror.
+What is not on the shortlist follows in the order of the projections.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..contours.points import Points
 from ..shape.descriptor import describe, encode, norms
-from ..shape.engine import Engine, Ids
+from ..shape.engine import Engine, Ids, Scores
 from ..shape.engine.native import NativeEngine, select
 from ..shape.placement import Placement, Start
 from ..shape.query import Query
@@ -28,7 +30,7 @@ from ..shape.settings import Settings, X, Y
 from .hit import Pose
 
 METHODS = ("exhaustive", "projections", "dpf")
-RERANKINGS = ("exact", "binary", "local")
+RERANKINGS = ("exact", "binary", "local", "binary-all", "local-all")
 PRE_SHORTLIST = 3
 """How many times the shortlist `dpf` keeps after its first projection."""
 _BLOCK = 8192
@@ -137,7 +139,7 @@ def rank(
     neighborhood: int = 3,
     threads: int | None = None,
 ) -> Ranking:
-    """The k best pictures (all that the method scores when k is None), ties by picture number."""
+    """The k best pictures (all when k is None), ties by picture number."""
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
     if rerank not in RERANKINGS:
@@ -151,13 +153,22 @@ def rank(
         ids = np.arange(len(engine)) if k is None or k >= len(engine) else engine.top(query, k, threads)[0]
         return _ranking(ids, engine.locate(query, ids, threads=threads), query, k)
     size = default_shortlist(len(engine)) if shortlist is None else shortlist
-    if size < 1:
-        raise ValueError(f"shortlist must be positive, got {size}")
-    ids = _shortlist(engine, query, method, size, threads)
+    if size < 0:
+        raise ValueError(f"shortlist must not be negative, got {size}")
+    total = _projected(engine, query, method, size, threads)
+    ids = _among(total, size)
     if rerank == "exact" and k is not None and k < len(ids):
         ids = ids[select(engine.scores(query, ids, threads), k)]  # only what is returned needs a place
-    guide = None if rerank == "exact" else rerank
-    return _ranking(ids, engine.locate(query, ids, guide, neighborhood, threads), query, k)
+    if rerank == "local":
+        placed = _refine_locally(engine, query, ids, neighborhood, threads)
+    else:
+        guide = None if rerank == "exact" else rerank
+        placed = engine.locate(query, ids, guide, neighborhood, threads)
+    found = _ranking(ids, placed, query, k)
+    if size >= len(engine) or (k is not None and k <= size):
+        return found
+    tail = largest(total, len(total) if k is None else k)[len(found) :]
+    return found + located(collection, query, tail, threads)
 
 
 def default_shortlist(pictures: int) -> int:
@@ -165,16 +176,47 @@ def default_shortlist(pictures: int) -> int:
     return max(1000, min(pictures // 10, 50_000))
 
 
-def _shortlist(engine: Engine, query: Query, method: str, size: int, threads: int | None) -> Ids:
-    """The pictures, by number, whose projections' scores have the largest sum."""
-    if method == "dpf":
-        first = query.first_projection
-        one = engine.project(query, first, threads=threads)
-        ids = select(one, PRE_SHORTLIST * size)
-        total = one[ids] + engine.project(query, Y if first == X else X, ids, threads)
-        return ids[select(total, size)]
-    total = engine.project(query, X, threads=threads) + engine.project(query, Y, threads=threads)
-    return select(total, size)
+def _projected(engine: Engine, query: Query, method: str, size: int, threads: int | None) -> Scores:
+    """What names the shortlist, of every picture: the sum of its projections' scores.
+
+    With `dpf` the second projection is only computed for the best 3 `size` by the first; whoever is not among
+    those comes after them, by the first alone.
+    """
+    if method == "projections":
+        return engine.project(query, X, threads=threads) + engine.project(query, Y, threads=threads)
+    first = query.first_projection
+    one = engine.project(query, first, threads=threads)
+    ids = _among(one, PRE_SHORTLIST * size)
+    both = one[ids] + engine.project(query, Y if first == X else X, ids, threads)
+    one -= 4  # cosines: below every sum of two
+    one[ids] = both
+    return one
+
+
+def _refine_locally(
+    engine: Engine, query: Query, ids: Ids, neighborhood: int, threads: int | None
+) -> Placement:
+    """Near the projections' translations, "only on the best scale found by the ranking method".
+
+    The best pose of a picture is the one whose two projections' cosines have the largest sum.
+    """
+    poses = [(p, m) for p in range(len(query)) for m in ((False, True) if query.mirror else (False,))]
+    alone = [query.alone(pose, mirrored) for pose, mirrored in poses]
+    sums = [engine.project(q, X, ids, threads) + engine.project(q, Y, ids, threads) for q in alone]
+    chosen = np.argmax(sums, axis=0)
+    found = engine.locate(alone[0], ids, "local-all", neighborhood, threads)
+    for i, (pose, mirrored) in enumerate(poses):
+        rows = np.flatnonzero(chosen == i)
+        part = engine.locate(alone[i], ids[rows], "local-all", neighborhood, threads)
+        for name in ("score", "dx", "dy"):
+            getattr(found, name)[rows] = getattr(part, name)
+        found.pose[rows], found.mirrored[rows] = pose, mirrored
+    return found
+
+
+def _among(scores: Scores, size: int) -> Ids:
+    """The numbers of the `size` largest, ascending."""
+    return select(scores, size) if size else np.zeros(0, np.int64)
 
 
 def largest(scores: NDArray[np.float32], k: int) -> Ids:

@@ -42,7 +42,8 @@ class Options:
     blend : weight of the drawing's own picture descriptor beside its shape; 0 is shape alone.
     picked : ids of pictures that are right: ask again with these instead of the first hits.
     method, shortlist, rerank, neighborhood : see `sketchseek.search.ranking`.
-    clutter : strength of the local normalisation, in [0, 1); see `sketchseek.search.clutter`.
+    clutter : strength of the local normalisation, in [0, 1); see `sketchseek.search.clutter`. 0 is the
+        paper's cosine.
     threads : None for one a core.
     """
 
@@ -135,6 +136,8 @@ def _by_shape(view: View, query: Query, options: Options, count: int) -> Answer:
         k=min(max(count, CANDIDATES), len(view)),
         **options.ranking,
     )
+    if options.clutter == 0:
+        return Answer(query, found.take(slice(count)), found.score[:count], BY_SHAPE(found.score[:count]))
     first, local = reordered(
         view.collection,
         query,

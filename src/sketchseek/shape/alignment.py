@@ -110,20 +110,24 @@ def align_near(
 ) -> Placement:
     """The alignment evaluated exactly only near a guess, an N x N neighbourhood of grid translations.
 
-    guide : "binary" starts from the maximum of the binary polynomial, "local" from the maxima of the two
-        projections. Each pose and mirror is refined: neither guess compares across them.
+    guide : "binary" starts from the maximum of the binary polynomial over all poses and mirrors, "binary-all"
+        from its maximum at each of them, "local-all" from the maxima of the two projections at each.
     """
+    if guide not in ("binary", "binary-all", "local-all"):
+        raise ValueError(f"guide must be 'binary', 'binary-all' or 'local-all', got {guide!r}")
     norms = np.asarray(norms)
     radius = radius_of(neighborhood)
-    allowed = []
+    allowed, agreement = [], []
     for (pose, mirrored, grid), (_, _, unit) in zip(
         surfaces(vectors, norms, query), variants(query), strict=True
     ):
         d = query.translations(pose)
-        if guide == "binary":
+        if guide != "local-all":
             signs = binary_2d(polynomial_2d(unit, vectors, query.settings), d, d, query.settings)
-            at = np.unravel_index(signs.reshape(len(signs), len(d) ** 2).argmax(axis=1), signs.shape[1:])
-        elif guide == "local":
+            flat = signs.reshape(len(signs), len(d) ** 2)
+            agreement.append(flat.max(axis=1))
+            at = np.unravel_index(flat.argmax(axis=1), signs.shape[1:])
+        else:
             at = tuple(
                 evaluate_1d(
                     polynomial_1d(
@@ -136,10 +140,12 @@ def align_near(
                 ).argmax(axis=1)
                 for axis in (X, Y)
             )
-        else:
-            raise ValueError(f"guide must be 'binary' or 'local', got {guide!r}")
         near = [np.abs(np.arange(len(d)) - a[:, None]) <= radius for a in at]
         allowed.append((pose, mirrored, np.where(near[0][:, :, None] & near[1][:, None, :], grid, -np.inf)))
+    if guide == "binary":
+        chosen = np.argmax(agreement, axis=0)
+        for i, (pose, mirrored, grid) in enumerate(allowed):
+            allowed[i] = pose, mirrored, np.where((chosen == i)[:, None, None], grid, -np.inf)
     return _best(allowed, query)
 
 

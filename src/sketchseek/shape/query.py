@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..contours.points import Points
-from .descriptor import describe, norms, projection
+from .descriptor import describe, mirror_signs, norms, projection
 from .settings import Floats, Settings, X, Y
 
 
@@ -68,6 +68,25 @@ class Query:
             norms=all_norms[np.arange(len(poses)), kernels],
             steps=steps,
             reach=reach,
+        )
+
+    def alone(self, pose: int, mirrored: bool) -> Query:
+        """One pose, or its mirror image, and nothing else."""
+        signs = mirror_signs(self.settings) if mirrored else np.ones(self.settings.dimensions, np.float32)
+        sides = np.stack([projection(signs, axis, self.settings) for axis in (X, Y)])
+        one = slice(pose, pose + 1)
+        return replace(
+            self,
+            points=self.points.mirrored() if mirrored else self.points,
+            mirror=False,
+            kernels=self.kernels[one],
+            scales=self.scales[one],
+            rotations=self.rotations[one],
+            vectors=self.vectors[one] * signs,
+            projections=self.projections[one] * sides,
+            norms=self.norms[one],
+            steps=self.steps[one],
+            reach=self.reach[one],
         )
 
     def __len__(self) -> int:

@@ -63,6 +63,11 @@ class Settings:
             raise ValueError(f"preset must be one of {', '.join(PRESETS)}, got {name!r}")
         return cls.fit(*PRESETS[name])
 
+    @classmethod
+    def paper(cls, name: str = "compact") -> Settings:
+        """One of `PRESETS` to the paper's letter: its orientation kernel, its maps with whole constants."""
+        return cls.fit(*PRESETS[name], orientation_sigma=0.8, orientation_constant=1.0, spatial_constant=1.0)
+
     @staticmethod
     @lru_cache(maxsize=32)
     def fit(

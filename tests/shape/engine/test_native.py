@@ -21,7 +21,7 @@ from sketchseek.shape.settings import PRESETS, Settings, X, Y
 
 BUILDS = _engine.supported_builds()
 TOLERANCE = 1e-5
-GUIDES = ("binary", "local")
+GUIDES = ("binary", "binary-all", "local-all")
 
 
 @pytest.fixture(params=BUILDS)
@@ -159,7 +159,7 @@ def test_a_shortlist_is_scored_as_the_whole_is(build: str) -> None:
     np.testing.assert_array_equal(engine.scores(query, ids), engine.scores(query)[ids])
     for axis in (X, Y):
         np.testing.assert_array_equal(engine.project(query, axis, ids), engine.project(query, axis)[ids])
-    for guide in (None, "binary", "local"):
+    for guide in (None, "binary", "binary-all", "local-all"):
         some, whole = engine.locate(query, ids, guide), engine.locate(query, guide=guide)
         np.testing.assert_array_equal(some.dx, whole.dx[ids])
         np.testing.assert_array_equal(some.score, whole.score[ids])

@@ -57,8 +57,10 @@ class Engine(Protocol):
     ) -> Placement:
         """Scores with where they were reached, of every row or of some.
 
-        guide : None searches the whole grid; "binary" and "local" only near a guess (sections 5.3), in a
-            `neighborhood` of so many translations a side, an odd number. One that covers the grid is exact.
+        guide : None searches the whole grid, the others only near a guess (section 5.3): "binary" near the
+            binary polynomial's maximum, at the pose that it finds best; "binary-all" near its maximum at
+            every pose; "local-all" near the maxima of the two projections at every pose.
+        neighborhood : so many translations a side, an odd number.
         """
 
     def settle(self, query: Query, ids: Ids, start: Start, threads: int | None = None) -> Placement:
