@@ -27,12 +27,11 @@ from sketchseek.evaluation.metrics import bootstrap_interval
 from sketchseek.evaluation.scoring import QueryScore, summary
 from sketchseek.search.clutter import STRENGTH
 from sketchseek.search.search import Options
-from sketchseek.shape.settings import Settings
+from sketchseek.shape.settings import PAPER, Settings
 
 ROOT = Path(__file__).resolve().parents[1]
 FIGURES = ROOT / "docs" / "figures"
 DEFAULT = Settings.preset()
-PAPER: dict[str, Any] = {"orientation_sigma": 0.8, "orientation_constant": 1.0, "spatial_constant": 1.0}
 
 Row = tuple[str, Callable[[Experiment], list[QueryScore]]]
 

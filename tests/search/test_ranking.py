@@ -124,14 +124,15 @@ def test_more_scales_and_rotations_search_the_same_vectors(collection: Collectio
     assert (rank(wider, query).score >= 0).all()
 
 
-def test_one_descriptor_for_each_kernel_is_three_times_the_memory_and_scores_alike(
-    collection: Collection, query: Query
-) -> None:
+def test_one_harmonic_descriptor_for_each_kernel_is_three_times_the_memory_and_scores_alike() -> None:
+    full = Settings.preset("full")  # harmonic maps need many frequencies
     points = [random_curves(seed) for seed in range(40)]
-    separate = SeparateKernels.of(points, COMPACT)
-    assert sum(c.vectors.nbytes for c in separate.collections) == 3 * 40 * 243
+    separate = SeparateKernels.of(points, full)
+    assert sum(c.vectors.nbytes for c in separate.collections) == 3 * 40 * 1125
+    assert all(c.settings.orientation_weights == full.orientation_weights for c in separate.collections)
+    query = Query.of(random_curves(900, closed=1), full)
     found = separate.rank(query.points)
-    asymmetric = rank(collection, query)
+    asymmetric = rank(Collection.of(points, full), query)
     theirs = dict(zip(asymmetric.ids, asymmetric.score, strict=True))
     mine = np.array([theirs[i] for i in found.ids])
     assert np.corrcoef(mine, found.score)[0, 1] > 0.8

@@ -1,18 +1,23 @@
-"""What the paper compares with: a descriptor for each kernel instead of one for all."""
+"""What the paper compares with at large scale (TBFJ15): harmonic maps, a descriptor for each kernel.
+
+Tolias, Bursuc, Furon and Jegou, "Rotation and translation covariant match kernels for image retrieval", 2015.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..contours.points import Points
+from ..kernels import RBF
+from ..maps import HarmonicMap
 from ..search.ranking import Collection, Ranking, largest
 from ..shape.query import Query
-from ..shape.settings import Settings
+from ..shape.settings import SIGMA, Settings
 
 
 @dataclass(frozen=True)
@@ -26,10 +31,9 @@ class SeparateKernels:
 
     @classmethod
     def of(cls, pictures: Iterable[Points], settings: Settings) -> SeparateKernels:
-        """One-byte descriptors of the pictures, as many as the settings have scales."""
-        n = len(settings.frequencies), len(settings.orientation_frequencies)
-        alone = [Settings.fit(*n, scales=(scale,)) for scale in settings.scales]
+        """One-byte descriptors of the pictures, as many as the settings have scales, on harmonic maps."""
         points = list(pictures)
+        alone = [_harmonic(settings, scale) for scale in settings.scales]
         return cls(tuple(Collection.of(points, one) for one in alone))
 
     def rank(self, drawing: Points, mirror: bool = True, threads: int | None = None) -> Ranking:
@@ -58,3 +62,14 @@ class SeparateKernels:
             dx=chosen([found.dx for _, _, found in placed])[order],
             dy=chosen([found.dy for _, _, found in placed])[order],
         )
+
+
+def _harmonic(settings: Settings, scale: float) -> Settings:
+    """One scale alone: as many harmonic frequencies, Fourier's weights, the orientation as it is."""
+    maps = HarmonicMap([RBF(SIGMA * scale)], len(settings.frequencies)).fit()
+    return replace(
+        settings,
+        scales=(scale,),
+        frequencies=tuple(map(float, maps.frequencies_)),
+        weights=tuple(tuple(map(float, row)) for row in maps.weights_),
+    )

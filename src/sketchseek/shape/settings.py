@@ -30,6 +30,9 @@ SPATIAL_CONSTANT = 0.75
 """The same of the spatial map's, their mass wherever they are: large in every picture, it tells little."""
 MAX_TRANSLATION = 80.0
 TRANSLATION_STEP = 20.0
+PAPER = {"orientation_sigma": 0.8, "orientation_constant": 1.0, "spatial_constant": 1.0}
+"""What `Settings.fit` takes to be the paper's."""
+
 FULL, X, Y = 0, 1, 2
 """Last axis of `norms`: the whole vector, its x-projection, its y-projection."""
 
@@ -66,7 +69,7 @@ class Settings:
     @classmethod
     def paper(cls, name: str = "compact") -> Settings:
         """One of `PRESETS` to the paper's letter: its orientation kernel, its maps with whole constants."""
-        return cls.fit(*PRESETS[name], orientation_sigma=0.8, orientation_constant=1.0, spatial_constant=1.0)
+        return cls.fit(*PRESETS[name], **PAPER)
 
     @staticmethod
     @lru_cache(maxsize=32)
