@@ -16,11 +16,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import expansion
 import planted
+import statements
 from sketchseek.errors import SketchseekError
-from sketchseek.evaluation import ablations, figures
+from sketchseek.evaluation import ablations, figures, paper
 from sketchseek.evaluation.calibration import FirstHits, bins, calibration_error, judged
+from sketchseek.evaluation.datasets import AnnotatedQuery, DataSet, data_folder, load
+from sketchseek.evaluation.depiction import depiction_of
 from sketchseek.evaluation.experiment import Experiment, first_hits
 from sketchseek.evaluation.figures import frequencies, reliability, rerankings, shortlists
 from sketchseek.evaluation.metrics import bootstrap_interval
@@ -43,6 +48,7 @@ class Results:
         self.jobs = jobs
         self._sets: list[Experiment] = []
         self._depicted: list[expansion.Set] = []
+        self._curves: dict[tuple[str, str], ablations.Curves] = {}
 
     def sets(self) -> list[Experiment]:
         if not self._sets:
@@ -56,6 +62,24 @@ class Results:
     @property
     def sampled(self) -> list[Experiment]:
         return [e.sample(ablations.SAMPLE) for e in self.sets()]
+
+    def curves(self, kind: str, e: Experiment) -> ablations.Curves:
+        """One of the paper's ablations at its settings, measured once."""
+        key = kind, e.data.name
+        if key not in self._curves:
+            compact = Settings.paper("compact")
+            self._curves[key] = {
+                "frequencies": lambda: ablations.frequencies(e),
+                "shortlists": lambda: ablations.shortlists(e, compact),
+                "rerankings": lambda: ablations.rerankings(e, compact),
+            }[kind]()
+            say(f"{kind} on {e.data.name}")
+        return self._curves[key]
+
+    @property
+    def letter(self) -> list[Experiment]:
+        """The sampled sets with the paper's drawings; line art among the photos stays as it is."""
+        return [paper.to_the_letter(e) for e in self.sampled]
 
     @property
     def depicted(self) -> list[expansion.Set]:
@@ -136,13 +160,131 @@ def main_table(r: Results) -> str:
         [
             ("shape alone", plain(place=True)),
             ("shape alone, the paper's cosine", plain(clutter=0.0, place=True)),
-            ("the paper's own settings, (5,2)", plain(Settings.fit(5, 2, **PAPER), clutter=0.0, place=True)),
+            ("the paper's own configuration, (5,2)", to_the_letter("compact", place=True)),
+            ("the paper's own configuration, (6,3)", to_the_letter("precise", place=True)),
         ],
         r.with_moved,
     )
     lines = [shape, "", *head([s.name for s in r.depicted])]
     lines.append(expansion.row("everything", r.depicted, expansion.shipped))
     return "\n".join(lines)
+
+
+def precisions(r: Results) -> str:
+    """P@5, 10, 25, 50, as the paper's large-scale table has them."""
+    depths = (5, 10, 25, 50)
+    lines = head([f"{e.data.name} P@" + ", ".join(map(str, depths)) for e in r.sets()])
+    ways = (
+        ("the paper's configuration, (5,2)", to_the_letter("compact")),
+        ("the paper's configuration, (6,3)", to_the_letter("precise")),
+        ("shape alone", plain()),
+    )
+    for name, run in ways:
+        found = [run(e) for e in r.sets()]
+        cells = [
+            " ".join(f"{100 * sum(s.precision[k] for s in scores) / len(scores):.1f}" for k in depths)
+            for scores in found
+        ]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+        say(lines[-1])
+    return "\n".join(lines)
+
+
+def to_the_letter(preset: str = "compact", **options: Any) -> Callable[[Experiment], list[QueryScore]]:
+    """The paper's own configuration, as `evaluate --paper` has it."""
+    place, settings = options.pop("place", False), Settings.paper(preset)
+    storage = options.pop("storage", "int8")
+
+    def run(e: Experiment) -> list[QueryScore]:
+        letter = paper.to_the_letter(e)
+        return letter.run(letter.view(settings, storage), paper.options_of(Options(**options)), place=place)
+
+    return run
+
+
+def ethz(r: Results) -> str:
+    """The paper's own kind of set, reported and never chosen by."""
+    folder = data_folder()
+    if folder is None or not (folder / "ethz").is_dir():
+        raise SketchseekError("The ETHZ set is not there: set SKETCHSEEK_DATA.")
+    e = Experiment.of(load(folder / "ethz"), jobs=r.jobs)
+    depicted = replace(e, data=e.data)
+    ways: list[tuple[str, Callable[[], list[QueryScore]]]] = [
+        ("the paper's configuration, (5,2)", lambda: to_the_letter("compact", place=True)(e)),
+        ("the paper's configuration, (6,3)", lambda: to_the_letter("precise", place=True)(e)),
+        ("shape alone", lambda: plain(place=True)(e)),
+        ("everything", lambda: depicted.run(e.view(DEFAULT, depiction=depiction_of(e.data)))),
+    ]
+    lines = head(["mAP", "P@20", "box IoU", "right and placed of the first 20"])
+    for name, run in ways:
+        s = summary(e.data, run(), "")
+        cells = [f"{100 * s[key]:.1f}" for key in ("map", "p@20")]
+        cells += [f"{s['box_iou']:.2f}", f"{100 * s['placed@20']:.1f}"]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+        say(lines[-1])
+    return "\n".join(lines)
+
+
+def unchosen(r: Results) -> str:
+    """Orientation's width and constant on a set that nothing was chosen by."""
+    e = training_set(r.jobs)
+    return table(
+        [
+            ("the paper's orientation: .8 wide, whole constant", plain(orientation(0.8, 1.0))),
+            (".5 wide, half the constant", plain(orientation(0.5, 0.5))),
+            (".8 wide, half the constant", plain(orientation(0.8, 0.5))),
+            (".5 wide, whole constant", plain(orientation(0.5, 1.0))),
+            (
+                "the paper's orientation, the spatial maps' whole constant",
+                plain(Settings.fit(6, 3, **PAPER)),
+            ),
+        ],
+        [e],
+    )
+
+
+def orientation(sigma: float, constant: float) -> Settings:
+    return Settings.fit(6, 3, orientation_sigma=sigma, orientation_constant=constant)
+
+
+def training_set(jobs: int | None, drawings: int = 250) -> Experiment:
+    """`sketchy-train`: 41 categories that no other set has, some of its drawings at random."""
+    folder = data_folder()
+    if folder is None:
+        raise SketchseekError("The development sets are not there: set SKETCHSEEK_DATA.")
+    root = folder / "sketchy-train"
+    photos = sorted((root / "photos").rglob("*.jpg"))
+    of_category: dict[str, frozenset[int]] = {
+        name: frozenset(i for i, p in enumerate(photos) if p.parent.name == name)
+        for name in {p.parent.name for p in photos}
+    }
+    number = {p.stem: i for i, p in enumerate(photos)}
+    queries = [
+        AnnotatedQuery(s, s.parent.name, of_category[s.parent.name], number.get(s.stem.rpartition("-")[0]))
+        for s in sorted((root / "sketches").rglob("*.png"))
+    ]
+    data = DataSet("sketchy-train", root, tuple(photos), tuple(queries))
+    chosen = np.sort(np.random.default_rng(0).permutation(len(queries))[:drawings])
+    return Experiment.of(replace(data, queries=tuple(queries[i] for i in chosen)), jobs=jobs)
+
+
+def by_statement(r: Results) -> str:
+    """The paper's sentences, each judged by an interval."""
+    measured = {}
+    compact = Settings.paper("compact")
+    for e in r.letter:
+        depiction = depiction_of(e.data)
+        view = e.view(compact)
+        order = paper.expansion_order(view, depiction, paper.options_of(Options()))
+        measured[e.data.name] = statements.Measured(
+            frequencies=r.curves("frequencies", e),
+            shortlists=r.curves("shortlists", e),
+            rerankings=r.curves("rerankings", e),
+            one_byte=to_the_letter()(e),
+            float32=to_the_letter(storage="float32")(e),
+            expanded=ablations.scores_of_orders(e, order),
+        )
+    return statements.table(measured)
 
 
 def detectors(r: Results) -> str:
@@ -219,19 +361,19 @@ def storage(r: Results) -> str:
 
 
 def by_frequencies(r: Results) -> str:
-    measured = {e.data.name: ablations.frequencies(e) for e in r.sampled}
+    measured = {e.data.name: r.curves("frequencies", e) for e in r.letter}
     frequencies.plot(measured, FIGURES / "frequencies.png")
-    return curve_table(measured, lambda n: f"({n:.0f},2)")
+    return curve_table(measured, lambda n: f"{n:.0f}")
 
 
 def by_shortlist(r: Results) -> str:
-    measured = {e.data.name: ablations.shortlists(e, DEFAULT) for e in r.sampled}
+    measured = {e.data.name: r.curves("shortlists", e) for e in r.letter}
     shortlists.plot(measured, FIGURES / "shortlists.png")
     return curve_table(measured, lambda share: f"{share:.0%}")
 
 
 def by_reranking(r: Results) -> str:
-    measured = {e.data.name: ablations.rerankings(e, DEFAULT) for e in r.sampled}
+    measured = {e.data.name: r.curves("rerankings", e) for e in r.letter}
     rerankings.plot(measured, FIGURES / "rerankings.png")
     return curve_table(measured, lambda n: f"{n:.0f} x {n:.0f}")
 
@@ -277,12 +419,16 @@ def confidence(r: Results) -> str:
 
 SECTIONS: dict[str, Callable[[Results], str]] = {
     "main": main_table,
+    "precisions": precisions,
+    "ethz": ethz,
+    "unchosen": unchosen,
     "detectors": detectors,
     "defaults": defaults,
     "storage": storage,
     "frequencies": by_frequencies,
     "shortlists": by_shortlist,
     "rerankings": by_reranking,
+    "statements": by_statement,
     "planted": planted_shapes,
     "expansion": lambda r: expansion.sections(r.depicted),
     "confidence": confidence,

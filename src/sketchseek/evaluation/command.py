@@ -16,9 +16,13 @@ if TYPE_CHECKING:
 NAMES = {
     "map": "mAP",
     "p@5": "P@5",
+    "p@10": "P@10",
     "p@20": "P@20",
+    "p@25": "P@25",
+    "p@50": "P@50",
     "instance_recall@10": "instance in the first 10",
     "box_iou": "box IoU",
+    "placed@20": "right and placed, of 20",
 }
 
 

@@ -106,10 +106,11 @@ def _cached(path: Path) -> PictureContours | SketchseekError:
         content = path.read_bytes()
     except OSError as error:
         return SketchseekError(f"{path} can't be read: {error.strerror or error}.")
-    how = f"{_detector.name} {_detector.version} {_code()} {'' if _line_art else 'edges '}"
-    key = hashlib.sha256(how.encode() + content).hexdigest()
-    kept = cache_folder() / key[:2] / f"{key[2:]}.points"
+    kept = _place(content, _line_art)
     known = _load(kept)
+    if known is None and not _line_art:
+        known = _load(_place(content, True))  # the same, unless the rule for line art applied to it
+        known = None if known is not None and known.is_line_art else known
     if known is not None:
         return known
     try:
@@ -118,6 +119,13 @@ def _cached(path: Path) -> PictureContours | SketchseekError:
         return error
     _save(kept, found)
     return found
+
+
+def _place(content: bytes, line_art: bool) -> Path:
+    """Where the contours of a picture are kept."""
+    how = f"{_detector.name} {_detector.version} {_code()} {'' if line_art else 'edges '}"
+    key = hashlib.sha256(how.encode() + content).hexdigest()
+    return cache_folder() / key[:2] / f"{key[2:]}.points"
 
 
 def _find(path: Path) -> PictureContours:

@@ -14,6 +14,10 @@ from .metrics import average_precision, bootstrap_interval, box_iou, mean_over, 
 
 SHOWN = 20
 """How many hits a person looks at: boxes are judged among these."""
+DEPTHS = (5, 10, 20, 25, 50)
+"""Where precision is measured: 20 as the paper does on ETHZ, the others as in its large-scale table."""
+WELL_PLACED = 0.5
+"""IoU from which a box counts as found."""
 
 
 @dataclass(frozen=True)
@@ -28,14 +32,23 @@ class Found:
 
 @dataclass(frozen=True)
 class QueryScore:
-    """Figures of one query. `iou` is the mean over its `placed` right hits among those shown."""
+    """Figures of one query.
+
+    precision : at each of `DEPTHS`. iou : the mean over its `placed` right hits among those shown.
+    well_placed : the share of those shown that are right and overlap a true box by half.
+    """
 
     average_precision: float
-    p5: float
-    p20: float
+    precision: dict[int, float]
     instance_rank: int | None
     iou: float
     placed: int
+    well_placed: float
+
+    @property
+    def p20(self) -> float:
+        """Precision among the hits that are shown."""
+        return self.precision[SHOWN]
 
 
 def score(data: DataSet, query: AnnotatedQuery, found: Found) -> QueryScore:
@@ -51,11 +64,11 @@ def score(data: DataSet, query: AnnotatedQuery, found: Found) -> QueryScore:
         overlaps = [box_iou(b, data.boxes[int(i)]).max() for i, r, b in shown if r and int(i) in data.boxes]
     return QueryScore(
         average_precision(right, len(query.relevant)),
-        precision_at(right, 5),
-        precision_at(right, SHOWN),
+        {k: precision_at(right, k) for k in DEPTHS},
         instance,
         float(np.mean(overlaps)) if overlaps else 0.0,
         len(overlaps),
+        sum(o >= WELL_PLACED for o in overlaps) / SHOWN,
     )
 
 
@@ -63,8 +76,7 @@ def summary(data: DataSet, scores: Sequence[QueryScore], method: str) -> dict[st
     """The document that `evaluate --json` prints: fractions, with 95% bootstrap intervals over queries."""
     columns: dict[str, tuple[list[float], list[int] | None]] = {
         "map": ([s.average_precision for s in scores], None),
-        "p@5": ([s.p5 for s in scores], None),
-        "p@20": ([s.p20 for s in scores], None),
+        **{f"p@{k}": ([s.precision[k] for s in scores], None) for k in DEPTHS},
     }
     ranks = [s.instance_rank for s in scores if s.instance_rank is not None]
     if ranks:
@@ -72,6 +84,7 @@ def summary(data: DataSet, scores: Sequence[QueryScore], method: str) -> dict[st
     placed = [s.placed for s in scores]
     if sum(placed):
         columns["box_iou"] = ([s.iou for s in scores], placed)
+        columns["placed@20"] = ([s.well_placed for s in scores], None)
     categories = [q.category for q in data.queries]
     names = ("map", "p@5", "p@20")
     per_category = {name: mean_over(categories, columns[name][0]) for name in names}
