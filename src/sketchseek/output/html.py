@@ -60,7 +60,7 @@ def figure(hit: Hit, link: bool = False) -> str:
         f'<image href="data:image/webp;base64,{data}" width="{width}" height="{height}" '
         f'preserveAspectRatio="none"/><path fill="none" stroke="{GREEN}" stroke-width="{stroke:.2f}" '
         f'stroke-linecap="round" stroke-linejoin="round" d="{_path(hit.outline())}"/>'
-        f"</svg>{end}<figcaption><b>{hit.rank}</b> · score {hit.score:.3f} · {hit.confidence:.0%} sure"
+        f"</svg>{end}<figcaption><b>{hit.rank}</b> · score {hit.score:.3f} · confidence {hit.confidence:.0%}"
         f"{' · mirrored' if hit.mirrored else ''}<br>{name}</figcaption></figure>"
     )
 

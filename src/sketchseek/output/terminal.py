@@ -26,11 +26,11 @@ def print_hits(hits: Sequence[Hit], out: TextIO, pictures: bool = True) -> None:
         for hit in hits[:SHOWN]:
             out.write(show(painted_png(hit)) + "\n")
     if hits:
-        out.write("rank  score  sure  picture\n")
+        out.write("rank  score  confidence  picture\n")
     for hit in hits:
         mirrored = "  (mirrored)" if hit.mirrored else ""
         out.write(
-            f"{hit.rank:4d}  {hit.score:.3f}  {hit.confidence:4.0%}  {printable(hit.picture)}{mirrored}\n"
+            f"{hit.rank:4d}  {hit.score:.3f}  {hit.confidence:10.0%}  {printable(hit.picture)}{mirrored}\n"
         )
 
 

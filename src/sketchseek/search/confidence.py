@@ -1,4 +1,4 @@
-"""How sure a hit is: the chance that it is right, from the score that orders it."""
+"""Confidence: the chance that a hit is right, from the score that orders it."""
 
 from __future__ import annotations
 
