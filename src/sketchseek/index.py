@@ -245,6 +245,13 @@ class Index:
         """
         return search(self._view, sketch, Options(k, **options))
 
+    def folders(self, most: int | None = None) -> list[tuple[str, int]]:
+        """The folders that pictures are in, from where they branch, and how many each has in it and below.
+
+        most : so many at most, the upper ones first.
+        """
+        return self._view.folders.tree(len(self) if most is None else most)
+
     def row(self, identifier: str) -> Row:
         """What is known of a picture."""
         view = self._view

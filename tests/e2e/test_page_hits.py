@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -307,6 +310,74 @@ def test_selected_paths_as_a_list(visit: Visit, address: str) -> None:
     assert download.value.suggested_filename == "pictures.txt"
     listed = Path(download.value.path()).read_text()
     assert listed == "".join(answer["hits"][n]["picture"] + "\n" for n in (0, 2))
+
+
+def test_selected_pictures_as_a_zip(visit: Visit, address: str) -> None:
+    page = visit(address)
+    answer = search_after(page, lambda: draw_with_mouse(page, ARROW))
+    for n in (1, 3):
+        page.locator(".hit .pick").nth(n).click()
+    with page.expect_download() as download:
+        page.locator("#zip").click()
+    assert download.value.suggested_filename == "pictures.zip"
+    chosen = [Path(answer["hits"][n]["picture"]) for n in (1, 3)]
+    with zipfile.ZipFile(download.value.path()) as file:
+        assert {name: file.read(name) for name in file.namelist()} == {
+            path.name: path.read_bytes() for path in chosen
+        }
+
+
+def test_looking_in_one_folder(
+    visit: Visit, keep: Keep, serve: Callable[..., str], shape_pictures: Path, tmp_path: Path
+) -> None:
+    for name in ("star", "arrow", "house"):
+        (tmp_path / "pictures" / name).mkdir(parents=True)
+        for path in shape_pictures.glob(f"{name}*"):
+            shutil.copy(path, tmp_path / "pictures" / name)
+    Index.create(tmp_path / "index", detector="canny").add([tmp_path / "pictures"])
+    page = visit(serve(tmp_path / "index"))
+    search_after(page, lambda: draw_with_mouse(page, STAR))
+    offered = page.locator("#folder option").all_inner_texts()
+    assert offered == ["all folders", "arrow (2)", "house (2)", "star (2)"]
+    answer = search_after(page, lambda: page.get_by_label("Look in").select_option("arrow (2)"))
+    assert {Path(hit["picture"]).parent.name for hit in answer["hits"]} == {"arrow"}
+    expect(page.locator(".hit")).to_have_count(2)
+    expect(page.locator("#status")).to_contain_text("Best of 2 pictures")
+    keep(page, "one-folder")
+    search_after(page, lambda: page.get_by_label("Look in").select_option("all folders"))
+    expect(page.locator(".hit")).to_have_count(6)
+    page.locator(".hit .open").first.click()
+    answer = search_after(page, page.locator("#viewer .within").click)
+    assert {Path(hit["picture"]).parent.name for hit in answer["hits"]} == {"star"}
+    expect(page.locator("#viewer")).to_be_hidden()
+
+
+def test_showing_a_picture_in_its_folder(
+    visit: Visit, server: Callable, shape_index: Path, tmp_path: Path
+) -> None:
+    if sys.platform != "linux":
+        pytest.skip("the desktop of this test is one of Linux")
+    called, programs = tmp_path / "called", tmp_path / "bin"
+    programs.mkdir()
+    for name, ending in (("dbus-send", 1), ("xdg-open", 0)):
+        (programs / name).write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >> {called}\nexit {ending}\n')
+        (programs / name).chmod(0o755)
+    path = f"{programs}{os.pathsep}{os.environ['PATH']}"
+    page = visit(server(shape_index, PATH=path, DISPLAY=":7").address)
+    answer = search_after(page, lambda: draw_with_mouse(page, STAR))
+    page.locator(".hit .open").first.click()
+    page.locator("#viewer .reveal").click()
+    expect(page.locator("#toast")).to_contain_text("Shown")
+    first = Path(answer["hits"][0]["picture"])
+    said = called.read_text().splitlines()
+    assert f"array:string:{first.as_uri()}" in said  # selected, where the desktop can
+    assert said[-1] == str(first.parent)
+
+    nowhere = visit(server(shape_index, DISPLAY="", WAYLAND_DISPLAY="").address)
+    search_after(nowhere, lambda: draw_with_mouse(nowhere, STAR))
+    nowhere.locator(".hit .open").first.click()
+    expect(nowhere.locator("#viewer .copy")).to_be_visible()
+    expect(nowhere.locator("#viewer .reveal")).to_be_hidden()  # absent, not broken
 
 
 def test_selecting_in_the_viewer(visit: Visit, address: str) -> None:

@@ -73,6 +73,7 @@ def rerank(
     expand: int = EXPAND,
     blend: float = BLEND,
     picked: Sequence[int] = (),
+    among: Ids | None = None,
     threads: int = 1,
 ) -> tuple[Ids, Vector]:
     """The k best pictures by shape, the network's opinion of the drawing, and what the first hits depict.
@@ -90,6 +91,9 @@ def rerank(
         Weight of the drawing's descriptor beside its shape; 0 is shape alone.
     picked : sequence of int
         Pictures that the user chose: they are averaged, instead of the first hits.
+    among : ndarray of shape (m,), optional
+        The only pictures to answer with, at least k; `shape.best` names none but these. What the first hits
+        depict is learned from the whole collection all the same.
     threads : int
 
     Returns
@@ -117,6 +121,9 @@ def rerank(
         known.add_like(query)
         score = known.alike(query) + kept * known.before
     ids, before = known.ids, known.before
+    if among is not None:
+        inside = np.isin(ids, among)
+        ids, before, score = ids[inside], before[inside], score[inside]
     order = np.argsort(-score, kind="stable")[: max(k, _FIRST)]
     final = score = score[order]
     if asked is not None:  # back to cosines, which mean the same for every query and collection

@@ -23,7 +23,7 @@ from ..shape.query import Query
 from .clutter import CANDIDATES, STRENGTH, reordered
 from .confidence import BY_EVERYTHING, BY_SHAPE
 from .hit import Hit
-from .ranking import Collection, Ranking, located, rank, refine
+from .ranking import Collection, Ranking, largest, located, rank, refine
 from .view import View
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ class Options:
     expand : how many first hits to ask again with, by what they depict; 0 for none.
     blend : weight of the drawing's own picture descriptor beside its shape; 0 is shape alone.
     picked : ids of pictures that are right: ask again with these instead of the first hits.
+    folder : only pictures in this folder and those below; these are compared exactly, whatever the method.
     method, shortlist, rerank, neighborhood : see `sketchseek.search.ranking`.
     clutter : strength of the local normalisation, in [0, 1); see `sketchseek.search.clutter`. 0 is the
         paper's cosine.
@@ -53,6 +54,7 @@ class Options:
     expand: int | None = None
     blend: float | None = None
     picked: Sequence[str] = ()
+    folder: str | None = None
     method: str = "exhaustive"
     shortlist: int | None = None
     rerank: str = "exact"
@@ -112,11 +114,13 @@ def search(view: View, sketch: Sketch, options: Options) -> list[Hit]:
 def ranked(view: View, sketch: Sketch, options: Options) -> Answer:
     """The best `offset + k` pictures of a view that has some."""
     query = Query.of(sketch.points, view.settings, mirror=options.mirror)
-    count = min(options.offset + options.k, len(view))
+    among = None if options.folder is None else view.folders.under(options.folder)
+    shape = EngineScores(view.collection, query, options, among)
+    count = min(options.offset + options.k, len(shape))
     depiction = _depiction(view, options)
     if depiction is None:
-        return _by_shape(view, query, options, count)
-    return _by_everything(view, depiction, query, sketch, options=options, count=count)
+        return _by_shape(view, shape, count)
+    return _by_everything(view, depiction, shape, sketch, count=count)
 
 
 def place_hits(view: View, sketch: Sketch, answer: Answer, options: Options) -> list[Hit]:
@@ -128,14 +132,10 @@ def place_hits(view: View, sketch: Sketch, answer: Answer, options: Options) -> 
     ]
 
 
-def _by_shape(view: View, query: Query, options: Options, count: int) -> Answer:
+def _by_shape(view: View, shape: EngineScores, count: int) -> Answer:
     """By local scores among the best by the cosine, by the cosine after those."""
-    found = rank(
-        view.collection,
-        query,
-        k=min(max(count, CANDIDATES), len(view)),
-        **options.ranking,
-    )
+    query, options = shape.query, shape.options
+    found = shape.ranking(min(max(count, CANDIDATES), len(shape)))
     if options.clutter == 0:
         return Answer(query, found.take(slice(count)), found.score[:count], BY_SHAPE(found.score[:count]))
     first, local = reordered(
@@ -153,11 +153,12 @@ def _by_shape(view: View, query: Query, options: Options, count: int) -> Answer:
 
 
 def _by_everything(
-    view: View, depiction: Depiction, query: Query, sketch: Sketch, *, options: Options, count: int
+    view: View, depiction: Depiction, shape: EngineScores, sketch: Sketch, *, count: int
 ) -> Answer:
     """By shape, the network's opinion of the drawing, and what the first hits depict; placed by shape."""
     from ..depiction import BLEND, default_expand, rerank
 
+    query, options = shape.query, shape.options
     picked = [view.number(name) for name in options.picked]
     if picked and not depiction.pictures.has(np.asarray(picked)).any():
         raise SketchseekError(
@@ -171,13 +172,14 @@ def _by_everything(
             "The picture network of this index cannot read drawings: search with --blend 0."
         )
     ids, score = rerank(
-        EngineScores(view.collection, query, options),
+        shape,
         depiction.pictures,
         count,
         drawing=drawing,
         expand=default_expand(len(view)) if options.expand is None else options.expand,
         blend=blend,
         picked=picked,
+        among=shape.among,
         threads=options.threads or os.cpu_count() or 1,
     )
     ranking = located(view.collection, query, ids, options.threads)
@@ -201,17 +203,32 @@ def _depiction(view: View, options: Options) -> Depiction | None:
 
 @dataclass(frozen=True)
 class EngineScores:
-    """Shape scores of a collection, computed where they are asked for."""
+    """Shape scores of a collection, computed where they are asked for.
+
+    among : the pictures to choose from, by number, ascending; None for all. These are compared exactly.
+    """
 
     collection: Collection
     query: Query
     options: Options
+    among: Ids | None = None
+
+    def __len__(self) -> int:
+        return len(self.collection if self.among is None else self.among)
+
+    def ranking(self, k: int) -> Ranking:
+        """The k best pictures, and where in them the drawing is."""
+        if self.among is None:
+            return rank(self.collection, self.query, k=k, **self.options.ranking)
+        return located(self.collection, self.query, self.best(k), self.options.threads)
 
     def best(self, k: int) -> Ids:
         """The k best pictures, by number, best first."""
+        if self.among is not None:
+            return self.among[largest(self.at(self.among), k)]
         if self.options.method == "exhaustive":  # nobody asks where they are
             return self.collection.engine.top(self.query, k, self.options.threads)[0]
-        return rank(self.collection, self.query, k=k, **self.options.ranking).ids
+        return self.ranking(k).ids
 
     def at(self, ids: Ids) -> NDArray[np.float32]:
         """The scores of some pictures."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SketchseekError
+from .folders import Folders
 
 if TYPE_CHECKING:
     from ..depiction import Depiction
@@ -60,6 +61,11 @@ class View:
             return self._numbers[identifier.encode()]
         except KeyError:
             raise SketchseekError(f"There is no picture {identifier!r} in the index.") from None
+
+    @cached_property
+    def folders(self) -> Folders:
+        """Where the pictures are."""
+        return Folders(map(self.path, range(len(self))))
 
     def id(self, number: int) -> str:
         """The id of a picture."""

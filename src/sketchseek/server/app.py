@@ -16,18 +16,20 @@ from hashlib import blake2b
 from importlib import resources
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import FastAPI, Path, Request
+from fastapi import FastAPI, Path, Query, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
-from starlette.responses import FileResponse, PlainTextResponse, Response
+from starlette.responses import FileResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.types import ASGIApp
 
 from .. import __version__
 from ..errors import SketchseekError
+from .archive import archive
 from .bodies import (
+    FoldersBody,
     FormOptions,
     Health,
     IndexBody,
@@ -45,6 +47,7 @@ from .library import File, Library, NoIndexError, NoPictureError
 from .limits import Limits
 from .metrics import Metrics
 from .proxy import Behind
+from .reveal import by_the_page, can_reveal, from_this_machine, reveal
 from .searches import BusyError, DisconnectedError, Searches, SupersededError
 from .security import Gate, problem
 
@@ -250,6 +253,7 @@ class Service:
             mirror=options.mirror,
             expand=options.expand,
             picked=options.picked,
+            folder=options.folder,
             threads=threads,
         )
         found = time.perf_counter()
@@ -278,6 +282,18 @@ class Service:
         except NoPictureError as reason:
             raise HTTPException(404, str(reason)) from None
         return file_response(request, file, caching)
+
+    async def reveal(self, request: Request, identifier: str) -> None:
+        """Show a picture in its folder, to whoever sits at this machine."""
+        if not (from_this_machine(request) and by_the_page(request)):
+            raise HTTPException(403, "Only the page on this very machine may show a file in its folder.")
+        try:
+            path, _ = await self.off_loop(self.library.locate, identifier)
+            await self.off_loop(reveal, path)
+        except NoPictureError as reason:
+            raise HTTPException(404, str(reason)) from None
+        except SketchseekError as error:
+            raise HTTPException(422, str(error)) from None
 
 
 def file_response(request: Request, file: File, caching: str) -> Response:
@@ -353,6 +369,10 @@ REASONS = {
 }
 ALWAYS = (401, 403, 421, 503)
 Identifier = Annotated[PictureId, Path(description="A hit's id.")]
+Identifiers = Annotated[
+    list[PictureId],
+    Query(description="Hits' ids.", min_length=1, max_length=Limits().archived),
+]
 FORM = {
     "type": "object",
     "required": ["picture"],
@@ -417,8 +437,17 @@ def add_routes(app: FastAPI, service: Service) -> None:
         return Response(json.dumps({"strokes": strokes}), media_type="application/json")
 
     @app.get("/api/index", response_model=IndexBody, responses=documented(), summary="What is searched")
-    async def index() -> dict[str, Any]:
-        return await service.off_loop(service.library.info)  # type: ignore[no-any-return]
+    async def index(request: Request) -> dict[str, Any]:
+        known = await service.off_loop(service.library.info)
+        local = from_this_machine(request) and can_reveal()
+        return {**known, "options": sorted(SearchBody.model_fields), "reveal": local}
+
+    @app.get(
+        "/api/folders", response_model=FoldersBody, responses=documented(), summary="Folders to search in"
+    )
+    async def folders() -> dict[str, Any]:
+        known = await service.off_loop(service.library.folders, service.limits.folders)
+        return {"folders": [{"folder": name, "pictures": count} for name, count in known]}
 
     @app.get("/api/health", response_model=Health, responses=documented(), summary="Whether the server runs")
     async def health() -> dict[str, str]:
@@ -450,6 +479,33 @@ def add_routes(app: FastAPI, service: Service) -> None:
     )
     async def contours(id: Identifier, request: Request) -> Response:
         return await service.send(request, service.library.contours, id)
+
+    @app.post(
+        "/api/pictures/{id}/reveal",
+        response_model=Health,
+        responses=documented(404, 422),
+        summary="Show a picture in its folder, on the machine that the server runs on",
+    )
+    async def show_in_folder(id: Identifier, request: Request) -> dict[str, str]:
+        await service.reveal(request, id)
+        return {"status": "ok"}
+
+    @app.get(
+        "/api/archive",
+        response_class=Response,
+        responses={
+            200: {"content": {"application/zip": {"schema": {"type": "string", "format": "binary"}}}},
+            **documented(404, 422),
+        },
+        summary="Several pictures as a zip",
+    )
+    async def zipped(id: Identifiers) -> Response:
+        try:
+            paths = await service.off_loop(service.library.paths, id)
+        except NoPictureError as reason:
+            raise HTTPException(404, str(reason)) from None
+        name = {"content-disposition": 'attachment; filename="pictures.zip"', "cache-control": "no-store"}
+        return StreamingResponse(archive(paths), media_type="application/zip", headers=name)
 
     @app.get("/metrics", response_class=PlainTextResponse, responses=documented(), summary="For Prometheus")
     async def metrics() -> str:

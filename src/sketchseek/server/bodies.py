@@ -29,6 +29,9 @@ class Options(BaseModel):
         default=[], max_length=DEFAULTS.picked, description="Hits that are right: find more like them."
     )
     mirror: bool = Field(True, description="Also look for the mirrored drawing.")
+    folder: str | None = Field(
+        None, max_length=4096, description="Only pictures in this folder and those below; see /api/folders."
+    )
     page: str | None = Field(
         None,
         max_length=64,
@@ -102,6 +105,21 @@ class IndexBody(BaseModel):
     version: int
     settings: dict[str, Any]
     command: str = Field(description="What fills the index.")
+    options: list[str] = Field(description="What a search may be told.")
+    reveal: bool = Field(description="Whether this visitor may have pictures shown in their folders.")
+
+
+class FolderBody(BaseModel):
+    """A folder that pictures are in."""
+
+    folder: str = Field(description="Absolute path or URI.")
+    pictures: int = Field(description="How many are in it and below.")
+
+
+class FoldersBody(BaseModel):
+    """The folders of the collection, as a tree from its top: parents before what is in them."""
+
+    folders: list[FolderBody]
 
 
 class Health(BaseModel):

@@ -155,7 +155,7 @@ class Library:
 
         Nothing is sent that a browser could run: an SVG leaves as pixels.
         """
-        path, etag = self._locate(identifier, "picture")
+        path, etag = self.locate(identifier, "picture")
         media_type = _browser_type(path)
         if media_type is not None:
             return File(media_type, etag, path=path)
@@ -163,19 +163,30 @@ class Library:
 
     def contours(self, identifier: str) -> File:
         """What the program saw in the picture, as a transparent PNG of the same shape."""
-        path, etag = self._locate(identifier, "contours")
+        path, etag = self.locate(identifier, "contours")
         return File("image/png", etag, self._cache.get(etag, lambda: self._draw_contours(path)))
 
-    def _locate(self, identifier: str, kind: str) -> tuple[str, str]:
-        index = self.index()
-        if index is None:
-            raise NoPictureError("There are no pictures here.")
-        path = _found(index.picture_path, identifier)
+    def locate(self, identifier: str, kind: str = "picture") -> tuple[str, str]:
+        """Where a picture's file is, and a tag for what is made of it; NoPictureError where it is gone."""
+        (path,) = self.paths([identifier])
         try:
             status = os.stat(path)
         except (OSError, ValueError):
             raise NoPictureError("The file of this picture is gone: moved, or deleted.") from None
         return path, _etag(kind, identifier, status.st_mtime_ns, status.st_size)
+
+    def paths(self, identifiers: Sequence[str]) -> list[str]:
+        """Where pictures are, or were when they were indexed."""
+        index = self.index()
+        if index is None:
+            raise NoPictureError("There are no pictures here.")
+        return [_found(index.picture_path, identifier) for identifier in identifiers]
+
+    def folders(self, most: int) -> list[tuple[str, int]]:
+        """Folders and how many pictures each has, in it and below: at most so many, the upper ones first."""
+        index = self.index()
+        known = index.folders(most) if index is not None else []
+        return [(name, count) for name, count in known if is_text(name)]  # others cannot be asked for, either
 
     def _draw_contours(self, path: str) -> bytes:
         from ..contours import picture_contours
@@ -185,6 +196,11 @@ class Library:
             detector = self._detector = self._detector or get_detector(self.ready().recipe.detector)
             seen = _found(lambda source: picture_contours(source, detector), path)
         return contours_png(seen.points)
+
+
+def is_text(name: str) -> bool:
+    """Whether a file name's bytes are UTF-8."""
+    return name.isascii() or os.fsencode(name).decode("utf-8", "replace") == name
 
 
 class Cache:

@@ -18,6 +18,8 @@ class Limits:
     coordinate: float = 1e6  # largest absolute value
     results: int = 500  # how deep endless scrolling goes
     picked: int = 50
+    archived: int = 200  # pictures in one zip
+    folders: int = 500  # that are listed
 
     searches: int = max(2, os.cpu_count() or 1)  # running at once
     waiting: int = 100  # searches in the queue

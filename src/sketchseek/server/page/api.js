@@ -42,6 +42,9 @@ export function trace(file) {
 }
 
 export const index = () => ask("api/index", { cache: "no-store" });
+export const folders = () => ask("api/folders", { cache: "no-store" });
+export const reveal = (hit) => send(`${pictureURL(hit)}/reveal`, {});
+export const archiveURL = (hits) => `api/archive?${hits.map(({ id }) => `id=${encodeURIComponent(id)}`).join("&")}`;
 export const pictureURL = ({ id }) => `api/pictures/${encodeURIComponent(id)}`;
 export const thumbnailURL = (hit) => `${pictureURL(hit)}/thumbnail`;
 export const contoursURL = (hit) => `${pictureURL(hit)}/contours`;

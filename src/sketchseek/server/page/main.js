@@ -1,6 +1,7 @@
 // Ties the sketchbook to the search.
 import * as api from "./api.js";
 import { EXAMPLES, exampleIcon, strokesOf } from "./examples.js";
+import { Folders } from "./folders.js";
 import { fit, outline } from "./geometry.js";
 import { download, keep, restore } from "./memory.js";
 import { Picks } from "./picks.js";
@@ -10,6 +11,7 @@ import { say } from "./toast.js";
 import { Viewer } from "./viewer.js";
 
 const PAGE_OF_HITS = 24;
+const MOST_IN_ZIP = 200;
 const LOOK = { calm: 15000, waiting: 2000 }; // ms between two looks at the server
 const find = (selector) => document.querySelector(selector);
 const pad = new Sketchpad(find("#paper"));
@@ -30,6 +32,9 @@ const viewer = new Viewer(find("#viewer"), {
   },
   hasMore: () => Boolean(shown) && end === null,
   more: showMore,
+  can: (deed) => (deed === "reveal" ? Boolean(collection?.reveal) : folders.list.length > 1),
+  reveal: (hit) => api.reveal(hit).then(() => say("Shown in its folder"), (problem) => say(problem.message)),
+  within: (hit) => folders.choose(hit.picture.split("/").slice(0, -1).join("/")),
   isPicked: (hit) => results.picked.has(hit.id),
   pick: (hit, yes) => results.pick(hit, yes),
 });
@@ -37,6 +42,7 @@ const picks = new Picks(find("#picks"), {
   thumbnail: api.thumbnailURL,
   onDrop: (hit) => results.pick(hit, false),
 });
+const folders = new Folders(find("#where"), () => search());
 let collection = null; // what /api/index said
 let lost = false; // the server does not answer
 let asking = null; // the search under way
@@ -153,6 +159,7 @@ const query = () => ({
   strokes: outline(pad.strokes),
   mirror: find("#mirror").checked,
   ...(liked && { picked: [...results.picked.keys()] }),
+  ...(folders.chosen && { folder: folders.chosen.folder }),
 });
 
 /** Search for what is drawn. New hits are shown from their top, unless nobody asked for them (`inPlace`). */
@@ -211,7 +218,7 @@ const counted = (number) => (number === 1 ? "1 picture" : `${number.toLocaleStri
 function explain(answer) {
   notice(null);
   find("#status").textContent = answer.hits.length
-    ? `Best of ${counted(answer.pictures)}, in ${Math.max(1, Math.round(answer.took_ms))} ms`
+    ? `Best of ${counted(folders.chosen?.pictures ?? answer.pictures)}, in ${Math.max(1, Math.round(answer.took_ms))} ms`
     : `Nothing like it among ${counted(answer.pictures)}`;
   if (!answer.hits.length) notice("nothing");
   find("#answers h2").textContent = shown.picked ? "More like these" : "Best matches";
@@ -294,13 +301,22 @@ find("#list").addEventListener("click", () => {
   download("pictures.txt", "text/plain", paths.join(""));
 });
 
+find("#zip").addEventListener("click", () => {
+  const all = [...results.picked.values()];
+  if (all.length > MOST_IN_ZIP) say(`The first ${MOST_IN_ZIP} of them: a zip holds no more.`);
+  const address = api.archiveURL(all.slice(0, MOST_IN_ZIP));
+  Object.assign(document.createElement("a"), { href: address, download: "pictures.zip" }).click();
+});
+
 // --- the collection ------------------------------------------------------------------------------
 
 /** Look at the server: how many pictures there are, and whether it is there. */
 async function look() {
   try {
     const before = collection?.pictures;
+    const version = collection?.version;
     collection = await api.index();
+    if (collection.version !== version && can("folder")) folders.show((await api.folders()).folders);
     document.body.classList.toggle("can-expand", Boolean(collection.expansion));
     find("#collection").textContent = counted(collection.pictures);
     if (lost) regain();
@@ -312,6 +328,9 @@ async function look() {
   }
   lookIn(collection?.pictures && !lost ? LOOK.calm : LOOK.waiting);
 }
+
+/** Whether the server's searches may be told this. */
+const can = (option) => Boolean(collection?.options?.includes(option));
 
 /** The collection has changed: search it again, unless that would take away what somebody scrolled to. */
 function changed() {

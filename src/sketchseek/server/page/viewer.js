@@ -18,7 +18,8 @@ export class Viewer {
 
   /** `give` knows where things come from, all for a hit: `picture`, `thumbnail` and, if there are any,
    *  `contours` give addresses; `whyMissing(address)` says why one shows nothing; `more()` fetches further hits;
-   *  `pick(hit, yes)` and `isPicked(hit)` select it; `say(text)` tells the visitor. */
+   *  `pick(hit, yes)` and `isPicked(hit)` select it; `say(text)` tells the visitor. `reveal(hit)` shows its file
+   *  and `within(hit)` looks in its folder alone; `can(name)` says whether these two can be done. */
   constructor(dialog, give) {
     this.#dialog = dialog;
     this.#give = give;
@@ -28,6 +29,11 @@ export class Viewer {
     on(".previous", "click", () => this.#step(-1));
     on(".next", "click", () => this.#step(1));
     on(".copy", "click", () => this.#copy());
+    on(".reveal", "click", () => give.reveal(this.hit));
+    on(".within", "click", () => {
+      dialog.close();
+      give.within(this.hit);
+    });
     on("#show-outline", "change", () => this.#layers());
     on("#show-contours", "change", () => this.#layers());
     on(".pick input", "change", (event) => give.pick(this.hit, event.target.checked));
@@ -102,6 +108,7 @@ export class Viewer {
     find(".path").textContent = hit.picture;
     find(".original").href = this.#give.picture(hit);
     find(".original").hidden = false;
+    for (const deed of ["reveal", "within"]) find(`.${deed}`).hidden = !this.#give.can(deed);
     find(".pick input").checked = this.#give.isPicked(hit);
     showSureness(find(".bar"), hit);
     const size = Math.round(hit.scale * 100);
@@ -123,7 +130,7 @@ export class Viewer {
     this.#stage.firstElementChild.alt = fileName(hit);
     const away = problem?.status === 0;
     this.#stage.classList.add(away ? "waiting" : "gone");
-    this.#dialog.querySelector(".original").hidden = true;
+    for (const deed of [".original", ".reveal"]) this.#dialog.querySelector(deed).hidden = true;
     this.#dialog.querySelector(".excuse").textContent = away ? problem.message
       : `${problem?.message ?? "This file cannot be shown."} What is shown is the small picture that the index keeps.`;
   }
