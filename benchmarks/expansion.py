@@ -1,7 +1,7 @@
 """Query expansion and blending on an annotated set: every variant, with intervals, for `make results`.
 
-What was learned for drawings is taken from training/drawings/heldout.npz, whose training saw none of the
-categories that are scored here; the file in the package saw all of them.
+What was learned for drawings is taken from held-out twins in training/drawings, whose training saw none of
+the categories that are scored here; the files in the package saw all of them.
 """
 
 from __future__ import annotations
@@ -14,12 +14,18 @@ from pathlib import Path
 import numpy as np
 
 from sketchseek.contours.picture import load_picture
-from sketchseek.depiction import BLEND, EXPAND, Pictures, ShapeScores, efficientnet, rerank
-from sketchseek.depiction.describers import DRAWING_SIDE, PICTURE_SIDE, PLUS_MINUS_ONE, Network, fingerprint
-from sketchseek.depiction.drawing import RENDERINGS, render
+from sketchseek.depiction import (
+    BLEND,
+    EXPAND,
+    PictureDescriber,
+    Pictures,
+    ShapeScores,
+    get_describer,
+    rerank,
+)
 from sketchseek.depiction.quantisation import ProductCodes
-from sketchseek.depiction.weights import read_tensors
 from sketchseek.evaluation.calibration import FIRST, FirstHits, halves
+from sketchseek.evaluation.depiction import descriptors
 from sketchseek.evaluation.experiment import Experiment
 from sketchseek.evaluation.extraction import PictureContours, cache_folder
 from sketchseek.evaluation.metrics import average_precision, bootstrap_interval, precision_at
@@ -29,7 +35,8 @@ from sketchseek.search.search import Answer, Options, place_hits
 from sketchseek.shape.query import Query
 from sketchseek.shape.settings import Settings
 
-HELD_OUT = Path(__file__).parents[1] / "training" / "drawings" / "heldout.npz"
+TWINS = Path(__file__).parents[1] / "training" / "drawings"
+HELD_OUT = {"efficientnet": TWINS / "heldout.npz", "dinov2": TWINS / "dinov2-heldout.npz"}
 BOXED = 60
 """Drawings of each set whose hits are described by their boxes, one network pass a hit."""
 Scores = np.ndarray
@@ -53,11 +60,10 @@ class Set:
     local: Scores
     """By shape, normalised where the drawing was found."""
     photos: np.ndarray
-    """(n, 256): as the index stores them."""
+    """(n, d): as the index stores them."""
     drawings: np.ndarray
-    """(q, 256): centred, of length 1."""
-    plain: Scores
-    """The drawing through the network as it is, each domain centred on its own mean."""
+    """(q, d): centred, of length 1."""
+    describer: PictureDescriber
 
     def __post_init__(self) -> None:
         queries = self.experiment.data.queries
@@ -72,56 +78,34 @@ class Set:
         self.pictures = Pictures(self.photos.astype(np.float16))
 
 
-def load(e: Experiment) -> Set:
-    """Shape scores computed; the network's features computed, or remembered while network and photos stay."""
-    tensors = read_tensors(efficientnet.shipped_weights())
-    learned = dict(np.load(HELD_OUT))
-    adapted = efficientnet.with_batch_norm(tensors, learned["batch_norm"])
-
-    def photos() -> dict[str, np.ndarray]:
-        network = Network("efficientnet", efficientnet.build(tensors), PLUS_MINUS_ONE)
-        return {"photos": np.array([network(load_picture(p).pixels, PICTURE_SIDE) for p in e.data.photos])}
-
-    def drawings() -> dict[str, np.ndarray]:
-        seen = {}
-        for kind, weights in (("plain", tensors), ("adapted", adapted)):
-            network = Network("efficientnet", efficientnet.build(weights), PLUS_MINUS_ONE)
-            seen[kind] = np.array(
-                [
-                    np.mean(
-                        [network(render(s.strokes, r, DRAWING_SIDE), DRAWING_SIDE) for r in RENDERINGS], 0
-                    )
-                    for s in e.sketches
-                ]
-            )
-        return seen
-
-    version = fingerprint(tensors | {"batch_norm": learned["batch_norm"]}).encode()
-    found = kept([version, *(p.read_bytes() for p in e.data.photos)], photos)
-    found |= kept([version, *(line.tobytes() for s in e.sketches for line in s.strokes)], drawings)
-    projection = learned["projection"].astype(np.float32)
-    plain, photo = unit(found["plain"]), unit(found["photos"])
+def load(e: Experiment, network: str = "efficientnet") -> Set:
+    """Shape scores computed; the network's opinions computed, or remembered while network and data stay."""
+    twin = get_describer(network, learned=HELD_OUT[network])
+    lines = [line.tobytes() for sketch in e.sketches for line in sketch.strokes]
     cosine, local = shape_scores(e)
     return Set(
         experiment=e,
         cosine=cosine,
         local=local,
-        photos=photo @ projection,
-        drawings=unit((unit(found["adapted"]) - learned["drawings"]) @ projection),
-        plain=unit(plain - plain.mean(0)) @ unit(photo - photo.mean(0)).T,
+        photos=descriptors(e.data, twin).astype(np.float32),
+        drawings=kept(
+            [twin.version.encode(), HELD_OUT[network].read_bytes(), *lines],
+            lambda: np.array([twin.drawing(sketch.strokes) for sketch in e.sketches]),
+        ),
+        describer=twin,
     )
 
 
-def kept(source: list[bytes], make: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+def kept(source: list[bytes], make: Callable[[], np.ndarray]) -> np.ndarray:
     """Remembered as long as what it was made from stays the same."""
     digest = hashlib.sha256()
     for part in source:
         digest.update(hashlib.sha256(part).digest())
-    path = cache_folder().parent / "features" / f"{digest.hexdigest()}.npz"
+    path = cache_folder().parent / "features" / f"{digest.hexdigest()}.npy"
     if not path.is_file():
         path.parent.mkdir(parents=True, exist_ok=True)
-        np.savez(path, **make())
-    return dict(np.load(path))
+        np.save(path, make())
+    return np.load(path)
 
 
 def shape_scores(e: Experiment) -> tuple[Scores, Scores]:
@@ -271,10 +255,6 @@ def boxed(s: Set, n: int = EXPAND) -> list[str]:
     chosen = np.sort(np.random.default_rng(0).permutation(len(e.sketches))[:BOXED])
     scores = blended(s, BLEND)[chosen]
     view = e.view(Settings.preset())
-    network = Network(
-        "efficientnet", efficientnet.build(read_tensors(efficientnet.shipped_weights())), PLUS_MINUS_ONE
-    )
-    projection = dict(np.load(HELD_OUT))["projection"].astype(np.float32)
     mean = s.photos.mean(0)
     found: dict[str, list[np.ndarray]] = {"whole": [], "box": [], "both": []}
     for i, row in zip(chosen, scores, strict=True):
@@ -287,7 +267,7 @@ def boxed(s: Set, n: int = EXPAND) -> list[str]:
             crop(load_picture(e.data.photos[p]).pixels, b, e.contours[p])
             for p, b in zip(first, boxes, strict=False)
         ]
-        box = unit(np.array([network(c, PICTURE_SIDE) for c in crops]) @ projection - mean)
+        box = unit(np.array([s.describer(c) for c in crops]) - mean)
         whole = s.vectors[first[:n]]
         for kind, vectors in (("whole", whole), ("box", box), ("both", unit(whole + box))):
             found[kind].append(s.vectors @ unit(weights @ vectors))
@@ -358,9 +338,7 @@ def sections(sets: list[Set]) -> str:
     lines.append(difference(plain_mean, sets, shipped, lambda s: average(s, blended(s, BLEND), 3)))
 
     lines += header("The drawing through the network, alone", sets)
-    lines.append(row("as it is, each domain centred on its own mean", sets, lambda s: s.plain))
-    lines.append(row("with batch normalisation for drawings", sets, lambda s: s.network))
-    lines.append(difference("gain", sets, lambda s: s.network, lambda s: s.plain))
+    lines.append(row("with normalisation for drawings", sets, lambda s: s.network))
 
     lines += header("Blended with the shape", sets)
     lines.append(row("shape alone", sets, lambda s: s.shape))

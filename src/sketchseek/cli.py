@@ -148,6 +148,16 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         "--no-serve", dest="serve", action="store_false", help="stop after one printed example search"
     )
 
+    p = command("network", run_network, "list, add or remove networks that see what pictures depict")
+    actions = p.add_subparsers(metavar="ACTION", required=True, dest="action")
+    q = actions.add_parser("list", help="the networks, and whether they are here")
+    q.add_argument("--json", action="store_true", help="print one JSON document")
+    q = actions.add_parser("add", help="get a network: from a file, or from its authors")
+    q.add_argument("name", metavar="NAME", help="dinov2")
+    q.add_argument("file", nargs="?", metavar="FILE", help=".pth, .safetensors or .onnx")
+    q = actions.add_parser("remove", help="delete a network that was added")
+    q.add_argument("name", metavar="NAME")
+
     p = command("contours", run_contours, "draw what the program sees in a picture or drawing")
     p.add_argument("picture", metavar="PICTURE")
     p.add_argument("--out", required=True, metavar="FILE", help="a .png to look at or an .npz of arrays")
@@ -329,6 +339,25 @@ def run_demo(args: argparse.Namespace) -> int:
     return 0
 
 
+def run_network(args: argparse.Namespace) -> int:
+    """`network`."""
+    from .depiction import networks
+
+    if args.action == "add":
+        networks.add(args.name, args.file, say=say)
+        say(f"It is here: `sketchseek index --expansion {args.name} PATH` describes pictures with it.")
+    elif args.action == "remove":
+        networks.remove(args.name)
+        say(f"Removed {args.name}.")
+    elif args.json:
+        print(json.dumps(networks.listing()))
+    else:
+        for row in networks.listing():
+            state = "here" if row["here"] else f"not here: sketchseek network add {row['name']}"
+            print(f"{row['name']:12}  {row['title']}; {row['licence']} ({state})")
+    return 0
+
+
 def run_contours(args: argparse.Namespace) -> int:
     """`contours`."""
     from .contours.detectors import get_detector
@@ -407,7 +436,7 @@ def _with_network(arguments: Sequence[str]) -> list[str]:
     words = list(arguments)
     for i, word in enumerate(words):
         following = words[i + 1].partition(":")[0] if i + 1 < len(words) else ""
-        if word == "--expansion" and following not in ("efficientnet", "vgg16", "onnx"):
+        if word == "--expansion" and following not in ("efficientnet", "dinov2", "vgg16", "onnx"):
             words[i] = "--expansion=efficientnet"
     return words
 

@@ -5,7 +5,7 @@ import pytest
 
 from sketchseek.depiction import efficientnet, get_describer, vgg16
 from sketchseek.depiction.crow import crow
-from sketchseek.depiction.describers import EfficientNetDescriber, Network
+from sketchseek.depiction.describers import Network, efficientnet_describer
 from sketchseek.depiction.drawing import RENDERINGS, Rendering, render
 from sketchseek.depiction.weights import read_tensors
 from sketchseek.errors import SketchseekError
@@ -204,7 +204,7 @@ def test_learned_files_fit_the_wheel(describer):
 
     held_out = Path(__file__).parents[2] / "training" / "drawings" / "heldout.npz"
     tensors = read_tensors(efficientnet.shipped_weights())
-    twin = EfficientNetDescriber(tensors, read_tensors(held_out))
+    twin = efficientnet_describer(tensors, read_tensors(held_out))
     assert twin.dimension == describer.dimension
     assert twin.version != describer.version
     assert twin.drawing([circle()]) @ twin.drawing([circle(199)]) > 0.9

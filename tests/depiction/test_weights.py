@@ -1,29 +1,14 @@
 import collections
-import io
 import os
 import pickle
-import struct
 import zipfile
 
 import numpy as np
 import pytest
+from containers import Rebuilt, Storage, legacy, safetensors_file, zipped
 
 from sketchseek.depiction.weights import read_tensors
 from sketchseek.errors import SketchseekError
-
-MAGIC, PROTOCOL = 0x1950A86A20F9469CFC6C, 1001
-
-
-class Named:
-    """Pickled as a mere name, the way torch's classes appear in a file."""
-
-    def __init__(self, module, name):
-        self.module, self.name = module, name
-
-
-class Storage:
-    def __init__(self, key, values, kind="FloatStorage"):
-        self.key, self.values, self.kind = key, values, kind
 
 
 class Call:
@@ -32,59 +17,6 @@ class Call:
 
     def __reduce__(self):
         return self.function, self.arguments
-
-
-class TorchPickler(pickle._Pickler):
-    """The writing side, as torch does it: storages are persistent ids, functions are names."""
-
-    def persistent_id(self, obj):
-        if isinstance(obj, Storage):
-            return ("storage", Named("torch", obj.kind), obj.key, "cpu", len(obj.values))
-        return None
-
-    def save(self, obj, *args, **kwargs):
-        if isinstance(obj, Named):
-            self.write(pickle.GLOBAL + f"{obj.module}\n{obj.name}\n".encode())
-            return
-        super().save(obj, *args, **kwargs)
-
-    def save_reduce(self, func, args, *rest, **kwargs):
-        if isinstance(func, Named):
-            self.save(func)
-            self.save(args)
-            self.write(pickle.REDUCE)
-            return
-        super().save_reduce(func, args, *rest, **kwargs)
-
-
-class Rebuilt:
-    def __init__(self, storage, offset, shape, strides):
-        self.arguments = (storage, offset, shape, strides, False, collections.OrderedDict())
-
-    def __reduce_ex__(self, protocol):
-        return Named("torch._utils", "_rebuild_tensor_v2"), self.arguments
-
-
-def pickled(obj):
-    buffer = io.BytesIO()
-    TorchPickler(buffer, protocol=2).dump(obj)
-    return buffer.getvalue()
-
-
-def legacy(state, storages):
-    system = {"protocol_version": PROTOCOL, "little_endian": True, "type_sizes": {}}
-    parts = [pickle.dumps(x, 2) for x in (MAGIC, PROTOCOL, system)] + [pickled(state)]
-    parts.append(pickle.dumps([s.key for s in storages], 2))
-    for storage in storages:
-        parts.append(struct.pack("<q", len(storage.values)) + storage.values.tobytes())
-    return b"".join(parts)
-
-
-def zipped(path, state, storages):
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("archive/data.pkl", pickled(state))
-        for storage in storages:
-            archive.writestr(f"archive/data/{storage.key}", storage.values.tobytes())
 
 
 @pytest.fixture
@@ -119,6 +51,61 @@ def test_reads_both_formats(tmp_path, storage, form):
 def test_reads_npz(tmp_path):
     np.savez(tmp_path / "w.npz", a=np.eye(2, dtype=np.float32))
     np.testing.assert_array_equal(read_tensors(tmp_path / "w.npz")["a"], np.eye(2))
+
+
+def test_reads_safetensors(tmp_path):
+    path = tmp_path / "w.safetensors"
+    halves = np.array([[1.5, -2.0], [0.25, 3.0]], np.float32)
+    safetensors_file(
+        path,
+        {
+            "whole": np.arange(6, dtype=np.float32).reshape(2, 3),
+            "short": halves.astype(np.float16),
+            "brain": (halves.view(np.uint32) >> 16).astype(np.uint16),
+        },
+    )
+    tensors = read_tensors(path)
+    np.testing.assert_array_equal(tensors["whole"], np.arange(6).reshape(2, 3))
+    np.testing.assert_array_equal(tensors["short"], halves)
+    np.testing.assert_array_equal(tensors["brain"], halves)
+    assert set(tensors) == {"whole", "short", "brain"}
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b'{"a": {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]}}',  # beyond the end
+        b'{"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 4]}}',
+        b'{"a": {"dtype": "F32", "shape": [-1], "data_offsets": [8, 4]}}',
+        b'{"a": {"dtype": "object", "shape": [1], "data_offsets": [0, 8]}}',
+        b'["a"]',
+        b"not JSON",
+    ],
+)
+def test_a_wrong_safetensors_file_is_one_sentence(tmp_path, header):
+    path = tmp_path / "w.safetensors"
+    path.write_bytes(len(header).to_bytes(8, "little") + header + bytes(8))
+    with pytest.raises(SketchseekError) as caught:
+        read_tensors(path)
+    assert_one_sentence(caught, path)
+
+
+def test_a_header_that_claims_everything_is_refused(tmp_path):
+    path = tmp_path / "w.safetensors"
+    path.write_bytes(b"\xff" * 64)
+    with pytest.raises(SketchseekError, match="too long"):
+        read_tensors(path)
+
+
+def test_an_onnx_file_with_its_weights_elsewhere_is_refused(tmp_path):
+    onnx = pytest.importorskip("onnx")
+    tensor = onnx.TensorProto(name="w", data_type=1, dims=[1], data_location=1)
+    tensor.external_data.add(key="location", value="/etc/passwd")
+    graph = onnx.helper.make_graph([], "g", [], [], [tensor])
+    path = tmp_path / "w.onnx"
+    path.write_bytes(onnx.helper.make_model(graph).SerializeToString())
+    with pytest.raises(SketchseekError, match="in another file"):
+        read_tensors(path)
 
 
 def assert_one_sentence(caught, path):

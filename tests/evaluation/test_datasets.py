@@ -36,6 +36,11 @@ def own(tmp_path):
     return tmp_path
 
 
+def test_own_layout_takes_svg_pictures(own):
+    (own / "photos" / "cup" / "4.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    assert [p.name for p in datasets.load(own).photos] == ["1.jpg", "2.jpg", "4.svg", "3.jpg"]
+
+
 def test_own_layout_keeps_photos_nobody_asks_for(own):
     data = datasets.load(own)
     assert data.name == "tiny"

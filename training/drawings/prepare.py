@@ -1,8 +1,9 @@
-"""Everything that adapt.py learns from, in one file: drawings, edges and descriptors of photos.
+"""Everything that is learned from, in one file: drawings, photos and their edges.
 
     python training/drawings/prepare.py OUT.npz
 
-Lines are kept as bitmaps of 320 x 320 with lines one pixel wide, eight pixels a byte.
+Lines are kept as bitmaps of 320 x 320 with lines one pixel wide, eight pixels a byte; photos as WebP files of
+a longer side of at most 320, one after another.
 """
 
 import json
@@ -14,12 +15,10 @@ import numpy as np
 
 from sketchseek.contours.drawing import Sketch
 from sketchseek.contours.picture import load_picture
-from sketchseek.depiction import efficientnet
-from sketchseek.depiction.describers import PICTURE_SIDE, PLUS_MINUS_ONE, Network
-from sketchseek.depiction.weights import read_tensors
 from sketchseek.evaluation.datasets import data_folder
 
 SIDE, LONGER = 320, 280
+QUALITY = 75
 CANNY = ((1.2, 120), (2.2, 60))  # blur and upper threshold: a busy and a calm edge map
 SHORTEST_EDGE = 25
 SETS = ("sketchy-train", "sketchy", "s2c", "sysu")
@@ -71,13 +70,16 @@ def boundaries(path: Path) -> list[np.ndarray]:
     return drawings
 
 
+def compressed(pixels: np.ndarray) -> np.ndarray:
+    scale = min(1.0, SIDE / max(pixels.shape))
+    small = cv2.resize(pixels, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
+    return cv2.imencode(".webp", small[:, :, ::-1], [cv2.IMWRITE_WEBP_QUALITY, QUALITY])[1]
+
+
 def main(out: str) -> None:
     data = data_folder()
     if data is None:
         sys.exit("No data: see SKETCHSEEK_DATA.")
-    network = Network(
-        "efficientnet", efficientnet.build(read_tensors(efficientnet.shipped_weights())), PLUS_MINUS_ONE
-    )
     arrays: dict[str, list] = {name: [] for name in (
         "drawing", "drawing_category", "drawing_set", "drawing_photo",
         "photo", "photo_category", "photo_set", "edges", "boundary", "boundary_photo",
@@ -85,7 +87,7 @@ def main(out: str) -> None:
 
     def add_photo(path: Path, category: str, name: str) -> None:
         pixels = load_picture(path).pixels
-        arrays["photo"].append(network(pixels, PICTURE_SIDE).astype(np.float16))
+        arrays["photo"].append(compressed(pixels))
         arrays["photo_category"].append(category)
         arrays["photo_set"].append(name)
         arrays["edges"].append(edges(pixels))
@@ -122,7 +124,13 @@ def main(out: str) -> None:
             arrays["boundary"].append(drawing)
             arrays["boundary_photo"].append(len(arrays["photo"]))
         add_photo(path, "bsds500", "bsds500")
-    np.savez_compressed(out, **{name: np.array(values) for name, values in arrays.items()})
+    photos = arrays.pop("photo")
+    np.savez_compressed(
+        out,
+        photo=np.concatenate(photos),
+        photo_end=np.cumsum([len(photo) for photo in photos]),
+        **{name: np.array(values) for name, values in arrays.items()},
+    )
 
 
 if __name__ == "__main__":

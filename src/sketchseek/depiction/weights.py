@@ -2,6 +2,7 @@
 
 import collections
 import io
+import json
 import math
 import pickle
 import zipfile
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SketchseekError
+from .graph import MISSING_EXTRA
 
 # Both constants open every file that torch.save wrote before its zip format.
 _LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
@@ -27,15 +29,27 @@ _DTYPES = {
     "ByteStorage": np.dtype("<u1"),
 }
 
+_SAFETENSORS = {
+    "F64": "<f8",
+    "F32": "<f4",
+    "F16": "<f2",
+    "BF16": "<u2",
+    "I64": "<i8",
+    "I32": "<i4",
+    "U8": "<u1",
+}
+_LONGEST_HEADER = 100_000_000
+
 Tensors = dict[str, NDArray[Any]]
 _Sizes = tuple[int, ...]
 
 
 def read_tensors(path: Path) -> Tensors:
-    """Read the named tensors of a ``.pth`` (either format of torch.save) or ``.npz`` file.
+    """Read the named tensors of a ``.pth`` (in either format), ``.safetensors``, ``.onnx`` or ``.npz`` file.
 
     A ``.pth`` file is a pickle, which may ask for any function to be called: here only tensors and ordered
-    dictionaries are built, and any other request counts as corruption.
+    dictionaries are built, and any other request counts as corruption. Of an ONNX export the constants are
+    taken; a matrix whose name got lost is called after the layer that multiplies by it.
 
     Parameters
     ----------
@@ -50,11 +64,17 @@ def read_tensors(path: Path) -> Tensors:
         if path.suffix == ".npz":
             with np.load(path, allow_pickle=False) as arrays:
                 return dict(arrays)
+        if path.suffix == ".safetensors":
+            return _read_safetensors(path)
+        if path.suffix == ".onnx":
+            return _read_onnx(path)
         if zipfile.is_zipfile(path):
             return _read_zip(path)
         return _read_legacy(path)
     except FileNotFoundError:
         raise SketchseekError(f"The weights file {path} is not there.") from None
+    except SketchseekError:
+        raise
     except Exception as error:
         raise SketchseekError(
             f"The weights file {path} is corrupted or is not a list of tensors ({error}); get it again."
@@ -173,3 +193,45 @@ def _arrays(state: Any) -> Tensors:
     if not isinstance(state, dict) or not all(isinstance(value, _Tensor) for value in state.values()):
         raise ValueError("not a dictionary of tensors")
     return {str(name): tensor.array() for name, tensor in state.items()}
+
+
+def _read_safetensors(path: Path) -> Tensors:
+    """A header in JSON, which says where in the rest of the file each tensor lies."""
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        if length > _LONGEST_HEADER:
+            raise ValueError("its header is too long")
+        header = json.loads(file.read(length))
+        data = file.read()
+    tensors = {}
+    for name, entry in header.items():
+        if name == "__metadata__":
+            continue
+        dtype, shape, (start, end) = (
+            np.dtype(_SAFETENSORS[entry["dtype"]]),
+            entry["shape"],
+            entry["data_offsets"],
+        )
+        if min((start, *shape)) < 0 or end > len(data) or end - start != math.prod(shape) * dtype.itemsize:
+            raise ValueError("a tensor reaches outside the file")
+        values = np.frombuffer(data[start:end], dtype).reshape(shape)
+        if entry["dtype"] == "BF16":  # the upper half of a float32
+            values = (values.astype(np.uint32) << 16).view(np.float32)
+        tensors[str(name)] = values
+    return tensors
+
+
+def _read_onnx(path: Path) -> Tensors:
+    try:
+        from onnx import ModelProto, TensorProto, numpy_helper
+    except ImportError:
+        raise SketchseekError(MISSING_EXTRA) from None
+    graph = ModelProto.FromString(path.read_bytes()).graph
+    if any(tensor.data_location == TensorProto.EXTERNAL for tensor in graph.initializer):
+        raise ValueError("its weights are in another file")
+    tensors: Tensors = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
+    for node in graph.node:
+        if node.op_type == "MatMul" and node.input[1] in tensors:
+            layer = node.name.removesuffix("/MatMul").strip("/").replace("/", ".")
+            tensors.setdefault(f"{layer}.weight", tensors[node.input[1]].T)
+    return tensors

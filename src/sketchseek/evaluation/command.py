@@ -42,7 +42,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--rerank", choices=("exact", "binary", "local", "binary-all", "local-all"), default="exact"
     )
     parser.add_argument("--neighborhood", type=_positive, default=3, metavar="N")
-    parser.add_argument("--expansion", action="store_true", help="search with what photos depict, too")
+    parser.add_argument("--expansion", metavar="NAME", help="search with what photos depict, as in `index`")
+    parser.add_argument(
+        "--learned", type=Path, metavar="FILE", help="what NAME knows of drawings, if not what ships"
+    )
     parser.add_argument("--expand", type=int, metavar="N", help="with --expansion, as in `search`")
     parser.add_argument("--blend", type=float, metavar="W", help="with --expansion, as in `search`")
     parser.add_argument("--no-mirror", dest="mirror", action="store_false")
@@ -82,10 +85,12 @@ def run(args: argparse.Namespace) -> int:
         experiment = experiment.moved()
     depiction = None
     if args.expansion:
+        from ..depiction import get_describer
         from .depiction import depiction_of
 
         with shown(sys.stderr) as progress:
-            depiction = depiction_of(data, progress=progress)
+            describer = get_describer(args.expansion, learned=args.learned)
+            depiction = depiction_of(data, describer, progress)
     names = ("mirror", "expand", "blend", "method", "shortlist", "rerank", "neighborhood", "clutter")
     options = Options(**{name: getattr(args, name) for name in names})
     if args.paper:

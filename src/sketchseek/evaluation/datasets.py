@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from ..errors import SketchseekError
 
 PHOTO_SUFFIXES = frozenset(
-    {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".avif", ".heic"}
+    {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".avif", ".heic", ".svg"}
 )
-SKETCH_SUFFIXES = PHOTO_SUFFIXES | {".svg", ".json", ".pgm", ".ppm", ".pbm"}
+SKETCH_SUFFIXES = PHOTO_SUFFIXES | {".json", ".pgm", ".ppm", ".pbm"}
 
 
 @dataclass(frozen=True)

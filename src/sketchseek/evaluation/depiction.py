@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..contours.picture import load_picture
-from ..depiction import Depiction, PictureDescriber, Pictures, get_describer, usual_mean
+from ..depiction import Depiction, PictureDescriber, Pictures, get_describer
 from ..errors import SketchseekError
 from .datasets import DataSet
 from .extraction import cache_folder
@@ -23,16 +23,23 @@ def depiction_of(
     describer: PictureDescriber | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Depiction:
-    """Describe the photos, or remember them from another run; an unreadable one has no descriptor."""
+    """What the photos depict, ready to be searched by."""
     network = describer or get_describer()
-    rows = np.full((len(data.photos), network.dimension), np.nan, np.float16)
+    pictures = Pictures(descriptors(data, network, progress), network.usual)
+    return Depiction(lambda: pictures, lambda _: network)
+
+
+def descriptors(
+    data: DataSet, describer: PictureDescriber, progress: Callable[[int, int], None] | None = None
+) -> NDArray[np.float16]:
+    """Describe the photos, or remember them from another run: (n, d), NaN for an unreadable one."""
+    rows = np.full((len(data.photos), describer.dimension), np.nan, np.float16)
     for i, path in enumerate(data.photos):
         with suppress(SketchseekError, OSError):  # the contours have said so
-            rows[i] = _remembered(path, network)
+            rows[i] = _remembered(path, describer)
         if progress:
             progress(i + 1, len(data.photos))
-    pictures = Pictures(rows, usual_mean(network.name))
-    return Depiction(lambda: pictures, lambda _: network)
+    return rows
 
 
 def _remembered(path: Path, describer: PictureDescriber) -> NDArray[np.float16]:

