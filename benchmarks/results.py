@@ -33,6 +33,7 @@ from sketchseek.evaluation.scoring import QueryScore, summary
 from sketchseek.search.clutter import STRENGTH
 from sketchseek.search.search import Options
 from sketchseek.shape.settings import PAPER, Settings
+from sketchseek.shape.views import SMALLEST, WHOLE
 
 ROOT = Path(__file__).resolve().parents[1]
 FIGURES = ROOT / "docs" / "figures"
@@ -132,7 +133,8 @@ def change(scores: list[QueryScore], baseline: list[QueryScore]) -> str:
 
 def plain(settings: Settings = DEFAULT, **options: Any) -> Callable[[Experiment], list[QueryScore]]:
     storage, place = options.pop("storage", "int8"), options.pop("place", False)
-    return lambda e: e.run(e.view(settings, storage), Options(**options), place=place)
+    smallest = options.pop("smallest", SMALLEST)
+    return lambda e: e.run(e.view(settings, storage, smallest=smallest), Options(**options), place=place)
 
 
 def curve_table(measured: dict[str, ablations.Curves], label: Callable[[float], str]) -> str:
@@ -159,7 +161,11 @@ def main_table(r: Results) -> str:
     shape = table(
         [
             ("shape alone", plain(place=True)),
-            ("shape alone, the paper's cosine", plain(clutter=0.0, place=True)),
+            ("shape alone, whole pictures", plain(smallest=WHOLE, place=True)),
+            (
+                "shape alone, whole pictures, the paper's cosine",
+                plain(smallest=WHOLE, clutter=0.0, place=True),
+            ),
             ("the paper's own configuration, (5,2)", to_the_letter("compact", place=True)),
             ("the paper's own configuration, (6,3)", to_the_letter("precise", place=True)),
         ],

@@ -26,6 +26,7 @@ from sketchseek.evaluation.extraction import PictureContours
 from sketchseek.evaluation.planted import outline_points, random_curves, random_shape
 from sketchseek.search.search import Options
 from sketchseek.shape.settings import Settings
+from sketchseek.shape.views import WHOLE
 
 COMPACT = Settings.preset("compact")
 
@@ -66,7 +67,10 @@ def test_the_joint_map_does_with_few_frequencies_what_the_harmonic_one_cannot(ex
 
 def test_a_shortlist_of_everything_is_the_exact_search(experiment):
     curves = ablations.shortlists(experiment, COMPACT)
-    exact = [s.average_precision for s in experiment.run(experiment.view(COMPACT), Options(clutter=0.0))]
+    exact = [
+        s.average_precision
+        for s in experiment.run(experiment.view(COMPACT, smallest=WHOLE), Options(clutter=0.0))
+    ]
     for points in curves.values():
         share, scores = points[-1]
         assert share == 1

@@ -34,6 +34,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--paper", action="store_true", help="the paper's own configuration, (5,2) by default"
     )
+    parser.add_argument(
+        "--smallest", type=float, choices=(0.6, 0.3, 0.2), default=0.3, metavar="F",
+        help="the smallest share of a photo at which a thing shall be found: .6, .3 or .2",
+    )  # fmt: skip
     parser.add_argument("--detector", default="neural", metavar="NAME", help="neural, structured or canny")
     parser.add_argument("--model", type=Path, metavar="FILE", help="the model that structured needs")
     parser.add_argument("--method", choices=("exhaustive", "projections", "dpf"), default="exhaustive")
@@ -97,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
         document = _to_the_letter(experiment, options, depiction, args)
     else:
         settings = Settings.preset(args.preset or DEFAULT_PRESET)
-        document = experiment.evaluate(settings, options, args.storage, depiction)
+        document = experiment.evaluate(settings, options, args.storage, depiction, args.smallest)
     print(json.dumps(document) if args.json else as_text(document))
     return 0
 
@@ -106,6 +110,7 @@ def _to_the_letter(
     experiment: Experiment, options: Options, depiction: Depiction | None, args: argparse.Namespace
 ) -> dict[str, Any]:
     from ..shape.settings import Settings
+    from ..shape.views import WHOLE
     from . import paper
     from .ablations import scores_of_orders
     from .scoring import summary
@@ -113,8 +118,8 @@ def _to_the_letter(
     settings, options = Settings.paper(args.preset or "compact"), paper.options_of(options)
     experiment = paper.to_the_letter(experiment)
     if depiction is None:
-        return experiment.evaluate(settings, options, args.storage)
-    view = experiment.view(settings, args.storage)
+        return experiment.evaluate(settings, options, args.storage, smallest=WHOLE)
+    view = experiment.view(settings, args.storage, smallest=WHOLE)
     n = paper.EXPAND if args.expand is None else args.expand
     order = paper.expansion_order(view, depiction, options, n)
     return summary(experiment.data, scores_of_orders(experiment, order), f"{options.method}, QE{n}")

@@ -16,6 +16,7 @@ from ..search.ranking import Collection
 from ..search.search import Options, place_hits, ranked
 from ..search.view import View
 from ..shape.settings import Settings
+from ..shape.views import SMALLEST, shares, views
 from .calibration import FIRST, FirstHits, halves
 from .datasets import DataSet
 from .extraction import PictureContours, contours_of_pictures
@@ -100,10 +101,23 @@ class Experiment:
             data=replace(self.data, name=f"{self.data.name}-moved", boxes=boxes),
         )
 
-    def view(self, settings: Settings, storage: str = "int8", depiction: Depiction | None = None) -> View:
+    def view(
+        self,
+        settings: Settings,
+        storage: str = "int8",
+        depiction: Depiction | None = None,
+        smallest: float = SMALLEST,
+    ) -> View:
         """The photos as a search sees them."""
         photos = self.data.photos
-        return view_of(self.contours, settings, storage, path=lambda i: str(photos[i]), depiction=depiction)
+        return view_of(
+            self.contours,
+            settings,
+            storage,
+            smallest=smallest,
+            path=lambda i: str(photos[i]),
+            depiction=depiction,
+        )
 
     def run(self, view: View, options: Options = ALL, *, place: bool = True) -> list[QueryScore]:
         """Search for every drawing, ranking all photos.
@@ -130,9 +144,10 @@ class Experiment:
         options: Options = ALL,
         storage: str = "int8",
         depiction: Depiction | None = None,
+        smallest: float = SMALLEST,
     ) -> dict[str, Any]:
         """One row of a table: the document that `evaluate --json` prints."""
-        scores = self.run(self.view(settings, storage, depiction), options)
+        scores = self.run(self.view(settings, storage, depiction, smallest), options)
         return summary(self.data, scores, options.method)
 
 
@@ -141,15 +156,20 @@ def view_of(
     settings: Settings,
     storage: str = "int8",
     *,
+    smallest: float = SMALLEST,
     path: Callable[[int], str] = str,
     depiction: Depiction | None = None,
 ) -> View:
     """Pictures that are in no index, as a search sees them."""
+    parts = [views(c.points, c.frame, smallest) for c in contours]
+    frames = np.array([part.frame for mine in parts for part in mine], np.float32)
+    pictures = np.repeat(np.arange(len(parts)), [len(mine) for mine in parts])
+    points = (part.points for mine in parts for part in mine)
     return View(
-        Collection.of((c.points for c in contours), settings, storage),
+        Collection.of(points, settings, storage, pictures=pictures, shares=shares(frames, pictures)),
         np.array([c.width for c in contours]),
         np.array([c.height for c in contours]),
-        np.array([c.frame for c in contours], np.float32),
+        frames,
         is_line_art=np.array([c.is_line_art for c in contours]),
         ids=[str(i).encode() for i in range(len(contours))],
         path=path,

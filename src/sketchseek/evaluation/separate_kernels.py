@@ -55,6 +55,7 @@ class SeparateKernels:
         scales = [query.scales[found.pose].astype(np.float32) for _, query, found in placed]
         return Ranking(
             ids=order,
+            rows=order,
             score=score[order],
             scale=chosen(scales)[order],
             rotation=np.zeros(len(order), np.float32),

@@ -21,10 +21,6 @@ STRENGTH = 0.4
 """b: 0 divides by the whole picture's norm, 1 by that of the drawing's box alone. Chosen on the dev sets."""
 MARGIN = 10.0
 """Pixels by which the drawing's box is widened: a kernel reaches beyond the line it lies on."""
-MIRRORED = 0.99
-"""What a mirrored hit's score counts, so that of two mirror images the one that was drawn comes first."""
-CANDIDATES = 500
-"""How many of the best by the plain score are ordered by their local ones."""
 
 
 def share_inside(cells: Floats, query: Query, ranking: Ranking) -> NDArray[np.float64]:
@@ -55,31 +51,10 @@ def local_scores(
     """
     if not 0 <= strength < 1:
         raise ValueError(f"strength must be in [0, 1), got {strength}")
-    share = share_inside(collection.energy(ranking.ids, threads), query, ranking)
+    share = share_inside(collection.energy(ranking.rows, threads), query, ranking)
     if is_line_art is not None:
         share = np.where(is_line_art, 1.0, share)
     return ranking.score / np.sqrt(1 - strength + strength * share)
-
-
-def reordered(
-    collection: Collection,
-    query: Query,
-    ranking: Ranking,
-    *,
-    strength: float = STRENGTH,
-    threads: int | None = None,
-    is_line_art: NDArray[np.bool_] | None = None,
-) -> tuple[Ranking, NDArray[np.float64]]:
-    """The same hits by their local scores, and those scores; `score` stays the cosine.
-
-    A mirrored hit counts a little less, so that of twins that are each other's mirror images the one that
-    was drawn comes first. For the k best of a collection, give a ranking that is longer: whatever scores less
-    than sqrt(1 - b) times the k-th cannot come in.
-    """
-    local = local_scores(collection, query, ranking, strength, threads, is_line_art=is_line_art)
-    local = np.where(ranking.mirrored, MIRRORED * local, local)
-    order = np.argsort(-local, kind="stable")
-    return ranking.take(order), local[order]
 
 
 def _covered(low: NDArray[Any], high: NDArray[Any], settings: Settings) -> NDArray[np.float64]:

@@ -61,6 +61,25 @@ class Pose:
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where in a picture a drawing lies: its pose, the box it lands in, in pixels, and the shape's cosine."""
+
+    score: float
+    pose: Pose
+    box: Box
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `search --json` prints it among a hit's other places."""
+        return {
+            "box": list(self.box),
+            "score": self.score,
+            "scale": round(self.pose.scale, 4),
+            "mirrored": self.pose.mirrored,
+            "rotation": degrees(self.pose.rotation),
+        }
+
+
+@dataclass(frozen=True)
 class Hit:
     """A picture that was found.
 
@@ -71,6 +90,7 @@ class Hit:
     dx, dy : from the picture's centre to the drawing's, where the picture's longer side is 400 pixels.
     box : (x0, y0, x1, y1) where the drawing's tight box lands, in pixels of the upright original.
     width, height : of the upright original.
+    also : further places in the same picture, best first.
     """
 
     rank: int
@@ -88,17 +108,28 @@ class Hit:
     height: int
     sketch: Sketch = field(repr=False, compare=False)
     thumbnail: Callable[[], bytes] = field(repr=False, compare=False)
+    also: tuple[Place, ...] = ()
 
-    def outline(self, sketch: Sketch | None = None) -> list[NDArray[np.float32]]:
-        """The drawing's strokes where they were found: (n, 2) polylines in pixels of the upright original."""
-        size = (self.width, self.height)
-        return [self.pose.to_pixels(stroke, size) for stroke in (sketch or self.sketch).strokes]
+    def outline(self, sketch: Sketch | None = None, pose: Pose | None = None) -> list[NDArray[np.float32]]:
+        """The drawing's strokes where they were found: (n, 2) polylines in pixels of the upright original.
+
+        pose : that of another place (see `also`).
+        """
+        placed, size = pose or self.pose, (self.width, self.height)
+        return [placed.to_pixels(stroke, size) for stroke in (sketch or self.sketch).strokes]
 
     def to_dict(self) -> dict[str, Any]:
         """As `search --json` prints it."""
         names = ("rank", "id", "picture", "score", "confidence", "scale", "mirrored", "dx", "dy")
         found = {name: getattr(self, name) for name in names}
-        return {**found, "box": list(self.box), "width": self.width, "height": self.height}
+        return {
+            **found,
+            "rotation": degrees(self.rotation),
+            "box": list(self.box),
+            "width": self.width,
+            "height": self.height,
+            "also": [place.to_dict() for place in self.also],
+        }
 
     @property
     def pose(self) -> Pose:
@@ -114,3 +145,16 @@ class Hit:
         from ..output.html import painted_png
 
         return painted_png(self)
+
+
+def degrees(radians: float) -> float:
+    """An angle as it is printed: clockwise, in [-180, 180]."""
+    return round(float(np.rad2deg(radians)), 1)
+
+
+def overlap(a: Box, b: Box) -> float:
+    """The part of the smaller of two boxes that lies in the other, in [0, 1]."""
+    width = min(a[2], b[2]) - max(a[0], b[0])
+    height = min(a[3], b[3]) - max(a[1], b[1])
+    smaller = min((box[2] - box[0]) * (box[3] - box[1]) for box in (a, b))
+    return max(width, 0.0) * max(height, 0.0) / smaller if smaller > 0 else 0.0

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..contours.points import Points
 from ..shape.descriptor import describe, encode, norms
-from ..shape.engine import Engine, Ids, Scores
+from ..shape.engine import Engine, Ids, Scores, best_of_groups
 from ..shape.engine.native import NativeEngine, select
 from ..shape.placement import Placement, Start
 from ..shape.query import Query
@@ -35,12 +35,14 @@ PRE_SHORTLIST = 3
 """How many times the shortlist `dpf` keeps after its first projection."""
 _BLOCK = 8192
 _OFTEN = 4  # a search that asks for one picture in so many makes it worth to remember all
+PRIOR = 0.15
+"""A view of share f counts f ** PRIOR times its score: small windows give clutter more chances."""
 FINER = 4
 """Steps between one scale of the query and the next that `refine` tries."""
 
 
 class Collection:
-    """The descriptors of many pictures, ready to be searched.
+    """The descriptors of many pictures, ready to be searched: a row for each view of a picture.
 
     Parameters
     ----------
@@ -48,6 +50,8 @@ class Collection:
     norms : (n, S, 3) float32, of the vectors as stored (for codes: of the decoded ones).
     settings : what gave the vectors.
     engine : what scores them; the C++ engine unless another is given.
+    pictures : (n,) ascending, the number of the picture that each row is a view of; None: a row a picture.
+    shares : (n,) in (0, 1], the size of each view beside its picture's first one, which is all of it.
     """
 
     def __init__(
@@ -56,45 +60,87 @@ class Collection:
         norms: ArrayLike,
         settings: Settings,
         engine: Callable[[NDArray[Any], ArrayLike, Settings], Engine] = NativeEngine,
+        *,
+        pictures: ArrayLike | None = None,
+        shares: ArrayLike | None = None,
     ) -> None:
         self.vectors, self.settings = vectors, settings
         self.engine = engine(vectors, norms, settings)
+        n = len(self.engine)
+        several = pictures is not None and not np.array_equal(pictures, np.arange(n))
+        self.pictures = np.asarray(pictures if several else np.arange(n), np.int32)
+        self.shares = np.ones(n, np.float32) if shares is None else np.asarray(shares, np.float32)
+        self.prior = self.shares**PRIOR if (self.shares < 1).any() else None
+        self._groups = self.pictures if several else None
+        self._starts = np.searchsorted(self.pictures, np.arange(self.pictures[-1] + 2 if n else 1))
         self._energy: NDArray[np.float32] | None = None
 
     @classmethod
-    def of(cls, pictures: Iterable[Points], settings: Settings, storage: str = "int8") -> Collection:
-        """The descriptors of pictures' contours, stored as one-byte codes or as "float32"."""
-        vectors = np.stack([describe(points, settings) for points in pictures])
+    def of(
+        cls,
+        views: Iterable[Points],
+        settings: Settings,
+        storage: str = "int8",
+        *,
+        pictures: ArrayLike | None = None,
+        shares: ArrayLike | None = None,
+    ) -> Collection:
+        """The descriptors of views' contours, stored as one-byte codes or as "float32"."""
+        vectors = np.stack([describe(points, settings) for points in views])
         stored = encode(vectors, settings) if storage == "int8" else vectors
-        return cls(stored, norms(stored, settings), settings)
+        return cls(stored, norms(stored, settings), settings, pictures=pictures, shares=shares)
 
     def __len__(self) -> int:
-        return len(self.engine)
+        """The number of pictures."""
+        return len(self._starts) - 1
 
-    def energy(self, ids: Ids, threads: int | None = None) -> NDArray[np.float32]:
-        """Where each picture's norm comes from (`energy.py`); kept once a good part of them is asked for."""
-        if len(ids) * _OFTEN < len(self):
-            return self.engine.energy(ids, threads)
+    @property
+    def has_windows(self) -> bool:
+        """Whether some picture has several rows."""
+        return self._groups is not None
+
+    def rows_of(self, ids: Ids) -> Ids:
+        """The rows of some pictures, picture after picture."""
+        counts = self._starts[ids + 1] - self._starts[ids]
+        before = np.cumsum(counts) - counts
+        rows: Ids = np.repeat(self._starts[ids] - before, counts) + np.arange(counts.sum())
+        return rows
+
+    def top(self, query: Query, k: int, threads: int | None = None) -> Ids:
+        """The rows of the k best pictures, each by its best view, best first."""
+        return self.engine.top(query, k, threads, groups=self._groups, prior=self.prior)[0]
+
+    def weighted(self, scores: NDArray[np.float32], rows: Ids) -> NDArray[np.float32]:
+        """Scores of some rows, times the prior of their views: what views are compared by."""
+        return scores if self.prior is None else scores * self.prior[rows]
+
+    def energy(self, rows: Ids, threads: int | None = None) -> NDArray[np.float32]:
+        """Where each row's norm comes from (`energy.py`); kept once a good part of them is asked for."""
+        if len(rows) * _OFTEN < len(self.engine):
+            return self.engine.energy(rows, threads)
         if self._energy is None:
-            self._energy = self.engine.energy(np.arange(len(self)), threads)
-        return self._energy[ids]
+            self._energy = self.engine.energy(np.arange(len(self.engine)), threads)
+        return self._energy[rows]
 
     def with_settings(self, settings: Settings) -> Collection:
         """The same vectors for other kernels (`Settings.with_scales`): only the norms are computed anew."""
-        found = [norms(self.vectors[b : b + _BLOCK], settings) for b in range(0, len(self), _BLOCK)]
+        found = [norms(self.vectors[b : b + _BLOCK], settings) for b in range(0, len(self.engine), _BLOCK)]
         empty = np.empty((0, len(settings.scales), 3), np.float32)
-        return Collection(self.vectors, np.concatenate([empty, *found]), settings)
+        known = np.concatenate([empty, *found])
+        return Collection(self.vectors, known, settings, pictures=self.pictures, shares=self.shares)
 
 
 @dataclass(frozen=True)
 class Ranking:
     """Pictures, best first, and where in them the drawing is.
 
-    ids : (k,) picture numbers. score : (k,) cosine in [-1, 1]. scale, rotation : (k,) the drawing's pose.
-    mirrored : (k,) bool. dx, dy : (k,) pixels of the 400 frame, from the picture's centre to the drawing's.
+    ids : (k,) picture numbers. rows : (k,) the collection's rows, the views in which they show the drawing.
+    score : (k,) cosine in [-1, 1]. scale, rotation : (k,) the drawing's pose. mirrored : (k,) bool.
+    dx, dy : (k,) pixels of the view's frame of 400, from its centre to the drawing's.
     """
 
     ids: Ids
+    rows: Ids
     score: NDArray[np.float32]
     scale: NDArray[np.float32]
     rotation: NDArray[np.float32]
@@ -127,6 +173,11 @@ class Ranking:
         """Some of the hits, by their places, in that order."""
         return Ranking(**{field.name: getattr(self, field.name)[which] for field in fields(self)})
 
+    def best_of_pictures(self) -> Ranking:
+        """Of each picture the hit that comes first."""
+        _, first = np.unique(self.ids, return_index=True)
+        return self if len(first) == len(self) else self.take(np.sort(first))
+
 
 def rank(
     collection: Collection,
@@ -150,46 +201,56 @@ def rank(
         raise ValueError("query and collection must have the same settings")
     engine = collection.engine
     if method == "exhaustive":
-        ids = np.arange(len(engine)) if k is None or k >= len(engine) else engine.top(query, k, threads)[0]
-        return _ranking(ids, engine.locate(query, ids, threads=threads), query, k)
+        rows = np.arange(len(engine))
+        if k is not None and k < len(collection):
+            rows = collection.top(query, k, threads)
+        return _ranking(collection, rows, engine.locate(query, rows, threads=threads), query, k)
     size = default_shortlist(len(engine)) if shortlist is None else shortlist
     if size < 0:
         raise ValueError(f"shortlist must not be negative, got {size}")
-    total = _projected(engine, query, method, size, threads)
-    ids = _among(total, size)
-    if rerank == "exact" and k is not None and k < len(ids):
-        ids = ids[select(engine.scores(query, ids, threads), k)]  # only what is returned needs a place
+    total = _projected(collection, query, method, size, threads)
+    rows = _among(total, size)
+    if rerank == "exact" and k is not None and k < len(rows):  # only what is returned needs a place
+        scores = engine.scores(query, rows, threads)
+        prior = None if collection.prior is None else collection.prior[rows]
+        rows = rows[best_of_groups(scores, k, collection.pictures[rows], prior)[0]]
     if rerank == "local":
-        placed = _refine_locally(engine, query, ids, neighborhood, threads)
+        placed = _refine_locally(engine, query, rows, neighborhood, threads)
     else:
         guide = None if rerank == "exact" else rerank
-        placed = engine.locate(query, ids, guide, neighborhood, threads)
-    found = _ranking(ids, placed, query, k)
-    if size >= len(engine) or (k is not None and k <= size):
+        placed = engine.locate(query, rows, guide, neighborhood, threads)
+    found = _ranking(collection, rows, placed, query, k)
+    wanted = len(collection) if k is None else min(k, len(collection))
+    if len(found) >= wanted:
         return found
-    tail = largest(total, len(total) if k is None else k)[len(found) :]
+    following = collection.pictures[largest(total, len(total))].astype(np.int64)
+    following = following[np.sort(np.unique(following, return_index=True)[1])]
+    tail = following[~np.isin(following, found.ids)][: wanted - len(found)]
     return found + located(collection, query, tail, threads)
 
 
-def default_shortlist(pictures: int) -> int:
+def default_shortlist(rows: int) -> int:
     """A tenth of a small collection; 50,000, as in the paper, of a large one."""
-    return max(1000, min(pictures // 10, 50_000))
+    return max(1000, min(rows // 10, 50_000))
 
 
-def _projected(engine: Engine, query: Query, method: str, size: int, threads: int | None) -> Scores:
-    """What names the shortlist, of every picture: the sum of its projections' scores.
+def _projected(collection: Collection, query: Query, method: str, size: int, threads: int | None) -> Scores:
+    """What names the shortlist, of every row: the sum of its projections' scores, times its prior.
 
     With `dpf` the second projection is only computed for the best 3 `size` by the first; whoever is not among
     those comes after them, by the first alone.
     """
+    engine, everything = collection.engine, np.arange(len(collection.engine))
     if method == "projections":
-        return engine.project(query, X, threads=threads) + engine.project(query, Y, threads=threads)
+        both = engine.project(query, X, threads=threads) + engine.project(query, Y, threads=threads)
+        return collection.weighted(both, everything)
     first = query.first_projection
-    one = engine.project(query, first, threads=threads)
-    ids = _among(one, PRE_SHORTLIST * size)
-    both = one[ids] + engine.project(query, Y if first == X else X, ids, threads)
+    one = collection.weighted(engine.project(query, first, threads=threads), everything)
+    rows = _among(one, PRE_SHORTLIST * size)
+    other = engine.project(query, Y if first == X else X, rows, threads)
+    both = one[rows] + collection.weighted(other, rows)
     one -= 4  # cosines: below every sum of two
-    one[ids] = both
+    one[rows] = both
     return one
 
 
@@ -226,18 +287,28 @@ def largest(scores: NDArray[np.float32], k: int) -> Ids:
 
 def located(collection: Collection, query: Query, ids: Ids, threads: int | None = None) -> Ranking:
     """Where the drawing is in given pictures, in their order: whoever ranked them."""
-    return _placed(ids, collection.engine.locate(query, ids, threads=threads), query)
+    found = every_view(collection, query, ids, threads)
+    best = found.take(largest(collection.weighted(found.score, found.rows), len(found)))
+    known, first = np.unique(best.ids, return_index=True)
+    return best.take(first[np.searchsorted(known, ids)])
 
 
-def _ranking(ids: Ids, found: Placement, query: Query, k: int | None) -> Ranking:
-    order = largest(found.score, len(found) if k is None else k)
-    placed = _placed(ids, found, query)
-    return placed.take(order)
+def every_view(collection: Collection, query: Query, ids: Ids, threads: int | None = None) -> Ranking:
+    """Where the drawing is in each view of given pictures, picture after picture."""
+    rows = collection.rows_of(np.asarray(ids))
+    return _placed(collection, rows, collection.engine.locate(query, rows, threads=threads), query)
 
 
-def _placed(ids: Ids, found: Placement, query: Query) -> Ranking:
+def _ranking(collection: Collection, rows: Ids, found: Placement, query: Query, k: int | None) -> Ranking:
+    placed = _placed(collection, rows, found, query)
+    ordered = placed.take(largest(collection.weighted(found.score, rows), len(rows)))
+    return ordered.best_of_pictures().take(slice(k))
+
+
+def _placed(collection: Collection, rows: Ids, found: Placement, query: Query) -> Ranking:
     return Ranking(
-        ids=np.asarray(ids),
+        ids=collection.pictures[rows].astype(np.int64),
+        rows=np.asarray(rows),
         score=found.score,
         scale=query.scales[found.pose].astype(np.float32),
         rotation=query.rotations[found.pose].astype(np.float32),
@@ -269,7 +340,7 @@ def refine(collection: Collection, query: Query, ranking: Ranking, threads: int 
         dy=ranking.dy.astype(np.float64),
         within=settings.translation_step * ranking.scale.astype(np.float64),
     )
-    found = collection.engine.settle(ladder, ranking.ids, start, threads)
+    found = collection.engine.settle(ladder, ranking.rows, start, threads)
     scale = np.where(np.isfinite(found.score), ladder.scales[found.pose], ranking.scale)
     return replace(ranking, scale=scale.astype(np.float32), dx=found.dx, dy=found.dy)
 

@@ -1,9 +1,10 @@
 """One search, the whole of it: a drawing and a view of a collection -> placed hits with confidence.
 
 1. `Query.of` describes the drawing in every pose that is tried.
-2. By shape: `rank` scores the pictures, and `clutter` orders the best by their local scores. Where the
-   collection says what its pictures depict, `depiction.rerank` takes that ranking further.
-3. `place_hits` refines where the drawing lies in the hits that are shown.
+2. By shape: `rank` scores the pictures, and `order` looks closer at the best: where the drawing lies in them,
+   and how evenly it is there. Where the collection says what its pictures depict, `depiction.rerank` takes
+   that ranking further.
+3. `place_hits` finds every place of the drawing in the hits that are shown, and refines it.
 
 `Index.search`, the evaluation, the figures and the server all come here: what is measured is what ships.
 """
@@ -20,16 +21,27 @@ from numpy.typing import NDArray
 
 from ..errors import SketchseekError
 from ..shape.query import Query
-from .clutter import CANDIDATES, STRENGTH, reordered
+from .clutter import STRENGTH
 from .confidence import BY_EVERYTHING, BY_SHAPE
-from .hit import Hit
-from .ranking import Collection, Ranking, largest, located, rank, refine
+from .hit import Hit, Place, overlap
+from .order import reordered
+from .ranking import Collection, Ranking, every_view, largest, located, rank, refine
 from .view import View
 
 if TYPE_CHECKING:
     from ..contours.drawing import Sketch
     from ..depiction import Depiction
     from ..shape.engine import Ids
+
+
+CANDIDATES = 500
+"""How many of the best by the plain score are looked at closer."""
+THOROUGH = 100
+"""Of how many of the best then all views are looked at."""
+ALSO = 0.8
+"""Another place in a picture is one whose score is at least this share of the best place's."""
+APART = 0.5
+"""At most this share of the smaller of two boxes may lie in the other."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +57,7 @@ class Options:
     method, shortlist, rerank, neighborhood : see `sketchseek.search.ranking`.
     clutter : strength of the local normalisation, in [0, 1); see `sketchseek.search.clutter`. 0 is the
         paper's cosine.
+    evenness : what it counts that all of the drawing is there, 0 for nothing; see `sketchseek.search.order`.
     threads : None for one a core.
     """
 
@@ -60,6 +73,7 @@ class Options:
     rerank: str = "exact"
     neighborhood: int = 3
     clutter: float = STRENGTH
+    evenness: float = 1.0
     threads: int | None = None
 
     def __post_init__(self) -> None:
@@ -124,31 +138,60 @@ def ranked(view: View, sketch: Sketch, options: Options) -> Answer:
 
 
 def place_hits(view: View, sketch: Sketch, answer: Answer, options: Options) -> list[Hit]:
-    """The hits of an answer with their places, off the grid, in pixels of the pictures."""
-    placed = refine(view.collection, answer.query, answer.ranking, options.threads)
+    """The hits of an answer with all their places, off the grid, in pixels of the pictures."""
+    ranking, score = answer.ranking, np.ones(len(answer.ranking))
+    if view.collection.has_windows:
+        ranking, score = _every_place(view, answer.query, ranking.ids, options)
+    ranking = refine(view.collection, answer.query, ranking, options.threads)
+    of_picture: dict[int, list[int]] = {}
+    for i, number in enumerate(ranking.ids.tolist()):
+        of_picture.setdefault(number, []).append(i)
     return [
-        _hit(view, sketch, placed, i, rank=options.offset + i + 1, confidence=float(answer.confidence[i]))
-        for i in range(len(placed))
+        _hit(
+            view,
+            sketch,
+            number,
+            _apart(view, sketch, ranking, score, of_picture[number]),
+            rank=options.offset + i + 1,
+            confidence=round(float(answer.confidence[i]), 6),
+        )
+        for i, number in enumerate(answer.ranking.ids.tolist())
     ]
 
 
+def _every_place(view: View, query: Query, ids: Ids, options: Options) -> tuple[Ranking, NDArray[np.float64]]:
+    """All views of some pictures, best first, and what orders them."""
+    return _reordered(view, query, every_view(view.collection, query, ids, options.threads), options)
+
+
+def _reordered(
+    view: View, query: Query, ranking: Ranking, options: Options
+) -> tuple[Ranking, NDArray[np.float64]]:
+    return reordered(
+        view.collection,
+        query,
+        ranking,
+        strength=options.clutter,
+        power=options.evenness,
+        threads=options.threads,
+        is_line_art=view.is_line_art[ranking.ids],
+    )
+
+
 def _by_shape(view: View, shape: EngineScores, count: int) -> Answer:
-    """By local scores among the best by the cosine, by the cosine after those."""
+    """By what `order` says among the best by the cosine, by the cosine after those."""
     query, options = shape.query, shape.options
     found = shape.ranking(min(max(count, CANDIDATES), len(shape)))
     if options.clutter == 0:
         return Answer(query, found.take(slice(count)), found.score[:count], BY_SHAPE(found.score[:count]))
-    first, local = reordered(
-        view.collection,
-        query,
-        found.take(slice(CANDIDATES)),
-        strength=options.clutter,
-        threads=options.threads,
-        is_line_art=view.is_line_art[found.ids[:CANDIDATES]],
-    )
+    first, score = _reordered(view, query, found.take(slice(CANDIDATES)), options)
+    if view.collection.has_windows:
+        every, by = _every_place(view, query, first.ids[:THOROUGH], options)
+        best, at = every.best_of_pictures(), np.sort(np.unique(every.ids, return_index=True)[1])
+        first, score = best + first.take(slice(THOROUGH, None)), np.concatenate([by[at], score[THOROUGH:]])
     ranking = (first + found.take(slice(CANDIDATES, None))).take(slice(count))
     # The confidence orders the hits: whoever was not looked at is no surer than the last who was.
-    score = np.minimum.accumulate(np.concatenate([local, ranking.score[len(local) :]])[:count])
+    score = np.minimum.accumulate(np.concatenate([score, ranking.score[len(score) :]])[:count])
     return Answer(query, ranking, score, BY_SHAPE(score))
 
 
@@ -227,33 +270,54 @@ class EngineScores:
         if self.among is not None:
             return self.among[largest(self.at(self.among), k)]
         if self.options.method == "exhaustive":  # nobody asks where they are
-            return self.collection.engine.top(self.query, k, self.options.threads)[0]
+            rows = self.collection.top(self.query, k, self.options.threads)
+            return self.collection.pictures[rows].astype(np.int64)
         return self.ranking(k).ids
 
     def at(self, ids: Ids) -> NDArray[np.float32]:
-        """The scores of some pictures."""
-        return self.collection.engine.scores(self.query, ids, self.options.threads)
+        """The scores of some pictures, each that of its best view."""
+        rows = self.collection.rows_of(np.asarray(ids))
+        scores = self.collection.weighted(
+            self.collection.engine.scores(self.query, rows, self.options.threads), rows
+        )
+        starts = np.flatnonzero(np.diff(self.collection.pictures[rows], prepend=-1))
+        return np.maximum.reduceat(scores, starts) if len(rows) else scores
 
 
-def _hit(view: View, sketch: Sketch, ranking: Ranking, i: int, *, rank: int, confidence: float) -> Hit:
-    number = int(ranking.ids[i])
+def _apart(
+    view: View, sketch: Sketch, ranking: Ranking, score: NDArray[np.float64], mine: list[int]
+) -> list[Place]:
+    """The places of one picture, best first, that are nearly as good as the best and not the same again."""
+    places: list[Place] = []
+    number = int(ranking.ids[mine[0]])
     size = (int(view.width[number]), int(view.height[number]))
-    pose = ranking.pose(i).in_picture(view.frames[number].tolist(), size)
+    for i in mine:
+        if score[i] < ALSO * score[mine[0]]:
+            break
+        pose = ranking.pose(i).in_picture(view.frames[ranking.rows[i]].tolist(), size)
+        place = Place(round(float(ranking.score[i]), 6), pose, pose.box(sketch.points, size))
+        if not any(overlap(place.box, other.box) > APART for other in places):
+            places.append(place)
+    return places
+
+
+def _hit(view: View, sketch: Sketch, number: int, places: list[Place], **known: Any) -> Hit:
     identifier = view.id(number)
+    best = places[0]
     return Hit(
-        rank=rank,
         id=identifier,
         picture=view.path(number),
-        score=round(float(ranking.score[i]), 6),
-        confidence=round(confidence, 6),
-        scale=round(pose.scale, 4),
-        mirrored=pose.mirrored,
-        rotation=pose.rotation,
-        dx=round(pose.dx, 3),
-        dy=round(pose.dy, 3),
-        box=pose.box(sketch.points, size),
-        width=size[0],
-        height=size[1],
+        score=best.score,
+        scale=round(best.pose.scale, 4),
+        mirrored=best.pose.mirrored,
+        rotation=best.pose.rotation,
+        dx=round(best.pose.dx, 3),
+        dy=round(best.pose.dy, 3),
+        box=best.box,
+        width=int(view.width[number]),
+        height=int(view.height[number]),
         sketch=sketch,
         thumbnail=lambda: view.thumbnail(identifier),
+        also=tuple(places[1:]),
+        **known,
     )

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 class View:
     """One version of a collection, ready to be searched. Never changes.
 
-    collection : the pictures' shape descriptors; a picture is known by its number, its place in them.
+    collection : the pictures' shape descriptors, a row for each view of a picture; a picture is known by its
+        number.
     width, height : (n,) int, of the upright originals.
-    frames : (n, 4) x0, y0, x1, y1 of the part of each picture that is described, in its pixels.
+    frames : (rows, 4) x0, y0, x1, y1 of the part of its picture that each row describes, in its pixels.
     is_line_art : (n,) bool; line art has no clutter.
     ids : (n,) bytes, each picture's name in the collection.
     path : number -> the picture's absolute path or URI.

@@ -1,0 +1,63 @@
+"""What orders hits: the cosine, by the norm of where the drawing lies, and by how evenly it is there."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..shape.query import Query
+from .clutter import STRENGTH, local_scores
+from .evenness import evenness
+from .ranking import Collection, Ranking
+
+MIRRORED = 0.99
+"""What a mirrored hit's score counts, so that of two mirror images the one that was drawn comes first."""
+
+
+def order_scores(
+    collection: Collection,
+    query: Query,
+    ranking: Ranking,
+    *,
+    strength: float = STRENGTH,
+    power: float = 1.0,
+    threads: int | None = None,
+    is_line_art: NDArray[np.bool_] | None = None,
+) -> NDArray[np.float64]:
+    """(k,) what the ranking's hits are compared by: local score times evenness to the power 1 / share.
+
+    In a view of a small share of the picture, where there are more chances to find something like the drawing
+    by accident, it has to be there the more evenly.
+
+    strength : of the local normalisation. power : 0 leaves evenness out. is_line_art : (k,) which
+        hits are line art, which has no clutter.
+    """
+    local = local_scores(collection, query, ranking, strength, threads, is_line_art=is_line_art)
+    if power == 0:
+        return np.where(ranking.mirrored, MIRRORED * local, local)
+    even = evenness(collection, query, ranking) ** (power / collection.shares[ranking.rows])
+    return np.where(ranking.mirrored, MIRRORED, 1.0) * local * np.where(local > 0, even, 1.0)
+
+
+def reordered(
+    collection: Collection,
+    query: Query,
+    ranking: Ranking,
+    *,
+    strength: float = STRENGTH,
+    power: float = 1.0,
+    threads: int | None = None,
+    is_line_art: NDArray[np.bool_] | None = None,
+) -> tuple[Ranking, NDArray[np.float64]]:
+    """The same hits by `order_scores`, and those; `score` stays the cosine."""
+    scores = order_scores(
+        collection,
+        query,
+        ranking,
+        strength=strength,
+        power=power,
+        threads=threads,
+        is_line_art=is_line_art,
+    )
+    order = np.argsort(-scores, kind="stable")
+    return ranking.take(order), scores[order]

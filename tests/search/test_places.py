@@ -1,0 +1,183 @@
+"""Things of any size: several rows are one picture, found at its best place, and at others."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sketchseek.contours import Sketch
+from sketchseek.contours.points import Points
+from sketchseek.evaluation.experiment import view_of
+from sketchseek.evaluation.extraction import PictureContours
+from sketchseek.evaluation.planted import outline_points, random_curves, random_shape
+from sketchseek.search.evenness import densities, evenness
+from sketchseek.search.hit import overlap
+from sketchseek.search.order import order_scores
+from sketchseek.search.ranking import METHODS, Collection, every_view, located, rank
+from sketchseek.search.search import Options, ranked, search
+from sketchseek.shape.query import Query
+from sketchseek.shape.settings import Settings
+
+SETTINGS = Settings.preset("precise")
+
+
+def joined(*parts):
+    x, y, angle, weight = (
+        np.concatenate([getattr(p, n) for p in parts]) for n in ("x", "y", "angle", "weight")
+    )
+    return Points(x, y, angle, weight, 400.0, 400.0)
+
+
+def sketch_of(seed):
+    corners = random_shape(np.random.default_rng(seed))
+    return Sketch.from_strokes([np.vstack([corners, corners[:1]]).tolist()])
+
+
+def contours(points):
+    return PictureContours(points, 800, 800, (0.0, 0.0, 800.0, 800.0))
+
+
+@pytest.fixture(scope="module")
+def sketch():
+    return sketch_of(5)
+
+
+@pytest.fixture(scope="module")
+def pictures(sketch):
+    """Curves; the drawing at .35 of picture 3, and twice, at .4 and mirrored at .35, in picture 7."""
+    found = [random_curves(100 + i, closed=4) for i in range(12)]
+    found[3] = joined(random_curves(1, closed=2), sketch.points.scaled(0.35).translated(90, -110))
+    left, right = sketch.points.scaled(0.4).translated(-100, -90), sketch.points.mirrored().scaled(0.35)
+    found[7] = joined(left, right.translated(110, 90), random_curves(2, closed=1).scaled(0.2))
+    return [contours(points) for points in found]
+
+
+@pytest.fixture(scope="module")
+def view(pictures):
+    return view_of(pictures, SETTINGS)
+
+
+def test_a_small_thing_is_found_and_placed_where_it_is(view, sketch):
+    hits = search(view, sketch, Options(2))
+    assert {hit.id for hit in hits} == {"3", "7"}
+    hit = next(hit for hit in hits if hit.id == "3")
+    assert hit.scale == pytest.approx(0.35, rel=0.1)
+    w, h = sketch.points.width * 0.35 * 2, sketch.points.height * 0.35 * 2
+    cx, cy = 400 + 90 * 2, 400 - 110 * 2
+    assert overlap(hit.box, (cx - w / 2, cy - h / 2, cx + w / 2, cy + h / 2)) > 0.8
+
+
+def test_whole_pictures_alone_do_not_find_it(pictures, sketch):
+    alone = view_of(pictures, SETTINGS, smallest=0.6)
+    assert not alone.collection.has_windows
+    assert len(alone.collection.engine) == len(pictures)
+    assert search(alone, sketch, Options(1))[0].scale >= 0.6
+
+
+def test_further_places_come_with_the_hit(view, sketch):
+    hit = next(hit for hit in search(view, sketch, Options(3)) if hit.id == "7")
+    assert len(hit.also) == 1
+    places = sorted([(hit.box[0], hit.mirrored), (hit.also[0].box[0], hit.also[0].pose.mirrored)])
+    assert [mirrored for _, mirrored in places] == [False, True]
+    assert overlap(hit.box, hit.also[0].box) < 0.1
+    document = hit.to_dict()["also"][0]
+    assert set(document) == {"box", "score", "scale", "mirrored", "rotation"}
+    outline = np.concatenate(hit.outline(pose=hit.also[0].pose))
+    x0, y0, x1, y1 = hit.also[0].box
+    assert (outline >= np.array([x0, y0]) - 1).all()
+    assert (outline <= np.array([x1, y1]) + 1).all()
+
+
+def test_ids_are_pictures_and_rows_are_views(view, sketch):
+    query = Query.of(sketch.points, SETTINGS)
+    for k in (None, 5):
+        found = rank(view.collection, query, k=k)
+        assert len(set(found.ids.tolist())) == len(found) == (len(view) if k is None else k)
+        np.testing.assert_array_equal(view.collection.pictures[found.rows], found.ids)
+    every = every_view(view.collection, query, np.arange(len(view)))
+    weighted = view.collection.weighted(every.score, every.rows)
+    best = [weighted[every.ids == i].max() for i in range(len(view))]
+    all_of_them = rank(view.collection, query)
+    np.testing.assert_array_equal(all_of_them.ids, np.argsort(-np.array(best), kind="stable"))
+    np.testing.assert_array_equal(found.rows, all_of_them.rows[:5])
+    some = np.array([7, 2, 9])
+    np.testing.assert_array_equal(located(view.collection, query, some).ids, some)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_answers_with_pictures(view, sketch, method):
+    answer = ranked(view, sketch, Options(4, method=method))
+    assert len(set(answer.ranking.ids.tolist())) == 4
+    assert answer.ranking.ids[0] in (3, 7)
+    assert (np.diff(answer.score) <= 0).all()
+
+
+def test_rows_of_pictures_in_any_order(view):
+    collection = view.collection
+    rows = collection.rows_of(np.array([5, 0, 5]))
+    np.testing.assert_array_equal(np.unique(collection.pictures[rows]), [0, 5])
+    assert len(rows) == 2 * (collection.pictures == 5).sum() + (collection.pictures == 0).sum()
+    assert len(collection.rows_of(np.array([], np.int64))) == 0
+
+
+def test_the_weighted_mean_of_the_densities_is_the_cosine():
+    shape = outline_points(random_shape(np.random.default_rng(3)), spacing=20.0)
+    collection = Collection.of([random_curves(i) for i in range(8)], SETTINGS)
+    query = Query.of(shape, SETTINGS, rotations=(0.0, 0.3))
+    found = rank(collection, query)
+    mean = densities(collection, query, found) @ shape.weight
+    pose = [np.flatnonzero((query.scales == s) & np.isclose(query.rotations, r, atol=1e-6))[0]
+            for s, r in zip(np.round(found.scale.astype(float), 6), found.rotation, strict=True)]  # fmt: skip
+    from sketchseek.shape.descriptor import norms
+
+    own = norms(collection.vectors, SETTINGS)[found.rows, query.kernels[pose], 0]
+    np.testing.assert_allclose(mean / query.norms[pose, 0] / own, found.score, atol=2e-5)
+
+
+def test_a_drawing_of_which_half_is_there_is_uneven():
+    shape = outline_points(random_shape(np.random.default_rng(8)))
+    upper = shape.y < 0
+    half = Points(shape.x[upper], shape.y[upper], shape.angle[upper], shape.weight[upper], 400.0, 400.0)
+    collection = Collection.of([shape, half, joined(shape, random_curves(4, 3))], SETTINGS)
+    query = Query.of(shape, SETTINGS)
+    found = located(collection, query, np.arange(3))
+    all_of_it, part, among_others = evenness(collection, query, found)
+    assert all_of_it > 0.97
+    assert among_others > 0.9
+    assert part < 0.9
+    assert (evenness(collection, query, found) <= 1 + 1e-6).all()
+
+
+def test_small_windows_have_to_be_matched_more_evenly():
+    shape = outline_points(random_shape(np.random.default_rng(8)))
+    upper = shape.y < 0
+    half = Points(shape.x[upper], shape.y[upper], shape.angle[upper], shape.weight[upper], 400.0, 400.0)
+    query = Query.of(shape, SETTINGS)
+    by_share = []
+    for share in (1.0, 0.5):
+        collection = Collection.of([shape, half], SETTINGS, pictures=[0, 1], shares=[share, share])
+        found = located(collection, query, np.arange(2))
+        by_share.append(order_scores(collection, query, found))
+    (whole_full, whole_half), (window_full, window_half) = by_share
+    assert window_full / whole_full > window_half / whole_half
+
+
+def test_a_blank_picture_is_neither_here_nor_there():
+    blank = Points(*(np.zeros(0, np.float32),) * 4, 400.0, 300.0)
+    collection = Collection.of([blank, random_curves(1)], SETTINGS)
+    query = Query.of(outline_points(random_shape(np.random.default_rng(2))), SETTINGS)
+    found = rank(collection, query)
+    scores = order_scores(collection, query, found)
+    assert np.isfinite(scores).all()
+    assert scores[found.ids == 0] == 0
+
+
+def test_turned_hits_are_looked_at_where_they_were_found():
+    shape = outline_points(random_shape(np.random.default_rng(6)))
+    collection = Collection.of([shape.rotated(0.5).mirrored().scaled(0.8).translated(20, -30)], SETTINGS)
+    query = Query.of(shape, SETTINGS, rotations=(-0.5, 0.0, 0.5))
+    found = rank(collection, query)
+    assert found.rotation[0] == pytest.approx(0.5)
+    right = evenness(collection, query, found)
+    assert right > 0.93
+    assert evenness(collection, query, replace(found, mirrored=~found.mirrored)) < right - 0.1

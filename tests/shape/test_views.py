@@ -1,0 +1,84 @@
+"""A picture's views: windows in frames of their own."""
+
+import numpy as np
+import pytest
+
+from sketchseek.contours.points import FRAME, Points
+from sketchseek.evaluation.planted import random_curves
+from sketchseek.shape.views import FEWEST, LEVELS, MOST, shares, views
+
+SIZES = {"square": (400.0, 400.0), "wide": (400.0, 267.0), "tall": (225.0, 400.0), "strip": (400.0, 60.0)}
+
+
+def dust(width: float, height: float, n: int = 4000) -> Points:
+    """Points all over a frame."""
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(-0.5, 0.5, (2, n)).astype(np.float32) * np.array([[width], [height]], np.float32)
+    angle = rng.uniform(-1.5, 1.5, n).astype(np.float32)
+    return Points(x, y, angle, rng.uniform(0.1, 1, n).astype(np.float32), width, height)
+
+
+@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
+@pytest.mark.parametrize("smallest", LEVELS)
+def test_every_point_of_a_picture_is_in_a_window_of_every_level(size, smallest):
+    points = dust(*size)
+    found = views(points, (0.0, 0.0, *size), smallest)
+    assert found[0].points is points
+    assert found[0].frame == (0.0, 0.0, *size)
+    assert len(found) <= MOST[smallest]
+    if len(found) == MOST[smallest]:
+        return  # some were left out
+    for level in LEVELS[smallest]:
+        seen = np.zeros(len(points), bool)
+        for view in found[1:]:
+            x0, y0, x1, y1 = view.frame
+            if np.isclose(x1 - x0, level.share * FRAME):
+                x, y = points.x + size[0] / 2, points.y + size[1] / 2
+                seen |= (x0 <= x) & (x <= x1) & (y0 <= y) & (y <= y1)
+        assert seen.all()
+
+
+def test_a_window_is_its_points_moved_and_enlarged():
+    points, frame = dust(400, 300), (100.0, 50.0, 1700.0, 1250.0)  # four pixels to one of the frame's
+    for view in views(points, frame)[1:]:
+        x0, y0, x1, y1 = view.frame
+        enlarged = FRAME * 4 / (x1 - x0)
+        assert x1 - x0 == pytest.approx(y1 - y0)
+        x = (points.x * 4 + 900 - (x0 + x1) / 2) / 4 * enlarged
+        y = (points.y * 4 + 650 - (y0 + y1) / 2) / 4 * enlarged
+        inside = (np.abs(x) <= FRAME / 2) & (np.abs(y) <= FRAME / 2)
+        assert abs(inside.sum() - len(view.points)) <= 2  # rounding at the border
+        assert np.abs(view.points.x).max() <= FRAME / 2 + 1e-3
+        same = np.isclose(view.points.x[:, None], x[inside], atol=1e-2) & np.isclose(
+            view.points.y[:, None], y[inside], atol=1e-2
+        )
+        assert same.any(axis=1).all()
+        assert set(view.points.weight.tolist()) <= set(points.weight.tolist())
+
+
+def test_empty_windows_are_left_out():
+    points = random_curves(1, closed=1).scaled(0.2).translated(-150, -150)
+    corner = Points(points.x, points.y, points.angle, points.weight, 400.0, 400.0)
+    found = views(corner, (0.0, 0.0, 400.0, 400.0))
+    assert 1 < len(found) < 6
+    assert all(len(view.points) >= FEWEST for view in found)
+    blank = Points(*(np.zeros(0, np.float32),) * 4, 400.0, 400.0)
+    assert len(views(blank, (0.0, 0.0, 400.0, 400.0))) == 1
+
+
+def test_at_most_a_dozen_and_the_fullest_stay():
+    points = dust(400, 400)
+    upper = Points(points.x, points.y, points.angle, np.where(points.y > 0, 0.01, 1), 400.0, 400.0)
+    found = views(upper, (0.0, 0.0, 400.0, 400.0))
+    assert len(found) == MOST[0.3] == 12
+    assert sum(view.frame[1] >= 200 for view in found) == 1  # of the three emptiest
+
+
+def test_shares_are_measured_by_each_pictures_own_whole():
+    frames = np.array([[0, 0, 800, 600], [0, 0, 400, 400], [10, 10, 110, 60], [10, 10, 60, 60]], np.float32)
+    np.testing.assert_allclose(shares(frames, np.array([0, 0, 1, 1])), [1, 0.5, 1, 0.5])
+
+
+def test_an_unknown_size_is_refused():
+    with pytest.raises(ValueError, match="smallest"):
+        views(dust(400, 300), (0.0, 0.0, 400.0, 300.0), 0.5)
