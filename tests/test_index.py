@@ -13,6 +13,8 @@ import pytest
 from sketchseek import Index, Sketch
 from sketchseek.errors import SketchseekError
 from sketchseek.search.hit import Pose
+from sketchseek.shape.views import SMALLEST, WHOLE
+from sketchseek.storage.schema import SCHEMA_VERSION, added_since
 
 SQUARE = [[[0, 0], [100, 0], [100, 80], [0, 80], [0, 0]]]
 
@@ -424,8 +426,9 @@ def as_schema_2(index: Index) -> dict[str, bytes]:
     import lance
 
     table = index.store.dataset.to_table()
-    old = table.drop_columns(["is_line_art", "thumbnail_sum"])
-    words = json.dumps({**json.loads(old.schema.metadata[b"sketchseek"]), "schema": 2})
+    old = table.drop_columns(added_since(2))
+    recipe = json.loads(old.schema.metadata[b"sketchseek"])
+    words = json.dumps({**{name: recipe[name] for name in recipe if recipe[name] != SMALLEST}, "schema": 2})
     old = old.replace_schema_metadata({"sketchseek": words})
     where = index.store.location.table
     shutil.rmtree(where)
@@ -444,6 +447,7 @@ def test_an_index_of_the_schema_before_is_searched_as_it_is_and_upgraded_by_the_
 ) -> None:
     from PIL import Image, ImageDraw
 
+    index.set_smallest(WHOLE)
     page = Image.new("L", (300, 200), 255)
     ImageDraw.Draw(page).polygon([(50, 150), (150, 40), (250, 150)], outline=0, width=3)
     page.save(pictures / "drawn.png")
@@ -468,12 +472,73 @@ def test_an_index_of_the_schema_before_is_searched_as_it_is_and_upgraded_by_the_
     report = old.add(pictures)
     assert (report.unchanged, report.failed) == (7, [])
     for upgraded in (old, Index.open(index.location)):
-        assert upgraded.store.current.schema == 3
+        assert upgraded.store.current.schema == SCHEMA_VERSION
         assert {hit.picture: (hit.score, hit.confidence, hit.box) for hit in upgraded.search(square)} == hits
         view = upgraded._view
         assert {view.path(i): bool(view.is_line_art[i]) for i in range(7)} == line_art
     assert old.remove(pictures / "0.png") == 1
     assert len(Index.open(index.location)) == 6
+
+
+@pytest.fixture
+def with_a_small_square(pictures: Path) -> Path:
+    """A page with a square of a third of its width among other things."""
+    from PIL import Image, ImageDraw
+
+    page = Image.new("RGB", (900, 600), (120, 130, 140))
+    brush = ImageDraw.Draw(page)
+    brush.rectangle([560, 60, 840, 284], fill=(220, 90, 40))
+    brush.ellipse([40, 300, 330, 560], fill=(30, 60, 90))
+    path = pictures / "small.png"
+    page.save(path)
+    os.utime(path, (1e9, 1e9))
+    return path
+
+
+def found_at(index: Index, sketch: Sketch, picture: Path) -> tuple[float, ...]:
+    (hit,) = (hit for hit in index.search(sketch, expand=0, blend=0) if hit.picture == str(picture))
+    return hit.box
+
+
+def test_an_index_from_before_gets_views_by_the_next_run_reading_each_picture_once(
+    index: Index, pictures: Path, square: Sketch, with_a_small_square: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index.set_smallest(WHOLE)
+    index.add(pictures)
+    assert (index._snapshot.views == 1).all()
+    index.set_smallest(SMALLEST)
+    as_schema_2(index)
+    old = Index.open(index.location)
+    assert len(old.search(square)) == 7
+    report = old.add(pictures)
+    assert (report.described, report.refreshed, report.unchanged) == (7, 0, 0)
+    snapshot = old._snapshot
+    assert snapshot.views.max() > 4
+    assert snapshot.views.sum() == len(snapshot.codes) == len(snapshot.norms) == len(snapshot.frames)
+    assert found_at(old, square, with_a_small_square) == pytest.approx((560, 60, 840, 284), abs=15)
+    monkeypatch.setattr("sketchseek.indexing.run.Workers", None)  # no picture is to be read
+    assert old.add(pictures).unchanged == 7
+    assert found_at(Index.open(index.location), square, with_a_small_square) == pytest.approx(
+        (560, 60, 840, 284), abs=15
+    )
+
+
+def test_views_follow_what_is_asked_for(index: Index, pictures: Path, with_a_small_square: Path) -> None:
+    index.add(pictures)
+    before = len(index._snapshot.codes)
+    expansion = index.store.table(["id", "digest"]).to_pylist()
+    index.set_smallest(0.2)
+    assert index.info()["smallest"] == 0.2
+    assert index.add(pictures).described == 7
+    assert len(index._snapshot.codes) > before
+    assert sorted(r["id"] for r in index.store.table(["id"]).to_pylist()) == sorted(
+        r["id"] for r in expansion
+    )
+    index.set_smallest(WHOLE)
+    assert index.add(pictures).described == 7
+    assert len(index._snapshot.codes) == 7
+    with pytest.raises(SketchseekError, match=r"0\.25.*choose one of 0\.6, 0\.3, 0\.2"):
+        index.set_smallest(0.25)
 
 
 def test_settings_of_another_version_are_refused_in_words(index: Index) -> None:
@@ -599,8 +664,9 @@ def test_answers_do_not_depend_on_the_order_of_the_rows(filled: Index) -> None:
     snapshot, settings = filled._snapshot, filled._view.settings
     query = Query.of(Sketch.from_strokes(SQUARE).points, settings)
     scores = []
-    for order in (np.arange(len(snapshot)), np.random.default_rng(0).permutation(len(snapshot))):
+    views = len(snapshot.codes)
+    for order in (np.arange(views), np.random.default_rng(0).permutation(views)):
         collection = Collection(snapshot.codes[order], snapshot.norms[order], settings)
-        ranking = rank(collection, query, k=len(snapshot))
+        ranking = rank(collection, query, k=views)
         scores.append(dict(zip(order[ranking.ids].tolist(), ranking.score.tolist(), strict=True)))
     assert scores[0] == scores[1]

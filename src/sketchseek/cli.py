@@ -66,6 +66,13 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         "--preset", choices=("compact", "precise", "full"), help="of a new index (default: precise)"
     )
     p.add_argument("--detector", metavar="NAME", help="of a new index: neural (default), structured or canny")
+    p.add_argument(
+        "--smallest",
+        type=float,
+        metavar="F",
+        help="the smallest share of a picture's longer side at which a thing shall be found: .6, .3 (the "
+        "default) or .2; smaller takes more room",
+    )
     p.add_argument("--jobs", type=_positive, metavar="N", help="worker processes (default: one a core)")
     p.add_argument(
         "--expansion",
@@ -191,6 +198,7 @@ def run_index(args: argparse.Namespace) -> int:
     from .index import Index
     from .output.progress import shown
     from .shape.settings import DEFAULT_PRESET
+    from .shape.views import SMALLEST
     from .storage.store import Location
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite end commits what is finished
@@ -200,6 +208,8 @@ def run_index(args: argparse.Namespace) -> int:
         _check_same(index, args)
         if args.expansion:
             index.enable_expansion(args.expansion)
+        if args.smallest:
+            index.set_smallest(args.smallest)
     else:
         _check_pictures(args.paths, args.exclude)
         index = Index.create(
@@ -207,6 +217,7 @@ def run_index(args: argparse.Namespace) -> int:
             args.preset or DEFAULT_PRESET,
             detector=args.detector or "neural",
             expansion=_expansion_of_new(args.expansion),
+            smallest=args.smallest or SMALLEST,
         )
     retried = float("-inf")
     try:
@@ -554,7 +565,8 @@ def _read_sketch(name: str) -> Any:
 def _say_report(report: Any, pictures: int, quiet: bool) -> None:
     from .output.html import printable
 
-    changed = report.added or report.refreshed or report.expanded or report.moved or report.forgotten
+    changed = report.added or report.refreshed or report.moved or report.forgotten
+    changed = changed or report.expanded or report.described
     if quiet and not changed and not report.interrupted:
         return
     for picture, reason in report.failed[:20]:
@@ -571,6 +583,7 @@ def _say_report(report: Any, pictures: int, quiet: bool) -> None:
         (report.added, "added"),
         (report.refreshed, "refreshed"),
         (report.expanded, "given a descriptor"),
+        (report.described, "given views"),
         (report.moved, "moved"),
         (report.forgotten, "forgotten"),
         (report.unchanged, "unchanged"),

@@ -15,7 +15,8 @@ from .search.ranking import Collection
 from .search.search import Options, search
 from .search.view import View
 from .shape.settings import DEFAULT_PRESET, Settings
-from .storage.schema import Expansion, Recipe, thumbnail_sum
+from .shape.views import LEVELS, SMALLEST, shares
+from .storage.schema import Expansion, Recipe, settings_of, thumbnail_sum
 from .storage.snapshot import Snapshot
 from .storage.store import Location, Store, no_index
 
@@ -68,17 +69,19 @@ class Index:
         *,
         detector: str = "neural",
         expansion: bool | str = False,
+        smallest: float = SMALLEST,
     ) -> Index:
         """Make an empty index in a folder or at an object-store URI.
 
         preset : "compact", "precise" or "full": more frequencies find more, and take more room.
         detector : what finds the edges of pictures.
         expansion : also keep a descriptor of each picture for query expansion: True, or its name.
+        smallest : the smallest share of a picture's longer side at which a thing shall be found; .6, .3, .2.
         """
         location = Location(where)
         if location.exists():
             raise SketchseekError(f"There already is an index in {location}: open it, or name another place.")
-        return cls(location, Store.create(where, make_recipe(preset, detector, expansion)))
+        return cls(location, Store.create(where, make_recipe(preset, detector, expansion, smallest)))
 
     @classmethod
     def open(cls, where: Path) -> Index:
@@ -165,6 +168,14 @@ class Index:
         store.set_expansion(wanted)
         self.refresh()
 
+    def set_smallest(self, smallest: float) -> None:
+        """Find things as small as this share of a picture; the next `add` gives pictures the views for it."""
+        _check_smallest(smallest)
+        store = self._writer()
+        if store.recipe.smallest != smallest:
+            store.set_smallest(smallest)
+            self.refresh()
+
     def refresh(self, save: bool = False) -> bool:
         """Go to the newest committed version; True when that is another one. Costs little when it isn't."""
         with self._lock:
@@ -194,7 +205,13 @@ class Index:
 
     def _go_to(self, snapshot: Snapshot) -> None:
         view = View(
-            Collection(snapshot.codes, snapshot.norms, _settings(snapshot.recipe)),
+            Collection(
+                snapshot.codes,
+                snapshot.norms,
+                settings_of(snapshot.recipe),
+                pictures=snapshot.pictures,
+                shares=shares(snapshot.frames, snapshot.pictures),
+            ),
             snapshot.width,
             snapshot.height,
             snapshot.frames,
@@ -297,29 +314,24 @@ class Index:
             "preset": recipe.preset,
             "detector": recipe.detector,
             "expansion": recipe.expansion.name if recipe.expansion else None,
+            "smallest": recipe.smallest,
+            "views": len(self._snapshot.codes),
             "version": self.version,
             "settings": {**recipe.settings, "detector_version": recipe.detector_version},
             "location": self.location,
         }
 
 
-def _settings(recipe: Recipe) -> Settings:
-    try:
-        return Settings.from_json(recipe.settings)
-    except (TypeError, ValueError) as error:
-        raise SketchseekError(
-            "This index was made by another version of sketchseek, with settings unknown to this one: "
-            "index the pictures again into another --index folder."
-        ) from error
-
-
-def make_recipe(preset: str, detector: str, expansion: bool | str = False) -> Recipe:
+def make_recipe(
+    preset: str, detector: str, expansion: bool | str = False, smallest: float = SMALLEST
+) -> Recipe:
     """The recipe of a new index."""
     from .contours.detectors import get_detector
     from .shape.settings import PRESETS
 
     if preset not in PRESETS:
         raise SketchseekError(f"There is no preset {preset!r}; choose one of {', '.join(PRESETS)}.")
+    _check_smallest(smallest)
     settings = Settings.preset(preset)
     edges = get_detector(detector)
     name = DEFAULT_DESCRIBER if expansion is True else expansion
@@ -331,7 +343,16 @@ def make_recipe(preset: str, detector: str, expansion: bool | str = False) -> Re
         detector=edges.name,
         detector_version=edges.version,
         expansion=_expansion(name) if name else None,
+        smallest=smallest,
     )
+
+
+def _check_smallest(smallest: float) -> None:
+    if smallest not in LEVELS:
+        raise SketchseekError(
+            f"Things as small as {smallest:g} of a picture can't be asked for; choose one of "
+            f"{', '.join(f'{known:g}' for known in LEVELS)}."
+        )
 
 
 def _expansion(name: str) -> Expansion:

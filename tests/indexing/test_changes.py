@@ -13,7 +13,7 @@ ROOT = b"/pictures"
 
 
 def known(path: bytes, size: int = 1, modified: int = 10, **more: object) -> Known:
-    fields = {"id": path.hex(), "digest": b"d", "failure": None, "expanded": False, **more}
+    fields = {"id": path.hex(), "digest": b"d", "failure": None, "smallest": 0.3, "expanded": False, **more}
     return Known(path=path, size=size, modified=modified, **fields)  # type: ignore[arg-type]
 
 
@@ -25,7 +25,7 @@ def test_each_kind_of_change() -> None:
         known(b"/else/x"),
     ]
     files = {b"/pictures/same": Stat(1, 10), b"/pictures/changed": Stat(1, 11), b"/pictures/new": Stat(5, 5)}
-    changes = compare(rows, Walk(files=files), [ROOT], forget_missing=False, expand=False)
+    changes = compare(rows, Walk(files=files), [ROOT], forget_missing=False, expand=False, smallest=0.3)
     assert [row.path for row in changes.same] == [b"/pictures/same"]
     assert [row.path for row in changes.altered] == [b"/pictures/changed"]
     assert [row.path for row in changes.vanished] == [b"/pictures/gone"]
@@ -35,7 +35,7 @@ def test_each_kind_of_change() -> None:
 def test_a_time_that_goes_backwards_is_a_change() -> None:
     changes = compare(
         [known(b"/pictures/a", modified=10)], Walk(files={b"/pictures/a": Stat(1, 3)}), [ROOT],
-        forget_missing=False, expand=False,
+        forget_missing=False, expand=False, smallest=0.3,
     )  # fmt: skip
     assert len(changes.altered) == 1
 
@@ -43,14 +43,21 @@ def test_a_time_that_goes_backwards_is_a_change() -> None:
 def test_nothing_is_forgotten_when_the_root_is_missing_or_empty() -> None:
     for seen in (Walk(missing=[ROOT]), Walk(empty=[ROOT]), Walk(unseen={ROOT: "Permission denied"})):
         rows = [known(b"/pictures/a"), known(b"/pictures/b/c")]
-        assert not compare(rows, seen, [ROOT], forget_missing=False, expand=False).vanished
-    assert len(compare(rows, Walk(missing=[ROOT]), [ROOT], forget_missing=True, expand=False).vanished) == 2
+        assert not compare(rows, seen, [ROOT], forget_missing=False, expand=False, smallest=0.3).vanished
+    assert (
+        len(
+            compare(
+                rows, Walk(missing=[ROOT]), [ROOT], forget_missing=True, expand=False, smallest=0.3
+            ).vanished
+        )
+        == 2
+    )
 
 
 def test_what_lies_below_an_unreadable_folder_is_kept_even_when_told_to_forget() -> None:
     rows = [known(b"/pictures/locked/a"), known(b"/pictures/b")]
     seen = Walk(unseen={b"/pictures/locked": "Permission denied"})
-    changes = compare(rows, seen, [ROOT], forget_missing=True, expand=False)
+    changes = compare(rows, seen, [ROOT], forget_missing=True, expand=False, smallest=0.3)
     assert [row.path for row in changes.vanished] == [b"/pictures/b"]
 
 
@@ -60,7 +67,7 @@ def test_a_picture_that_could_not_be_opened_is_tried_again_and_a_damaged_one_is_
         known(b"/pictures/damaged", failure="cut short"),
     ]
     seen = Walk(files={row.path: Stat(1, 10) for row in rows})
-    changes = compare(rows, seen, [ROOT], forget_missing=False, expand=False)
+    changes = compare(rows, seen, [ROOT], forget_missing=False, expand=False, smallest=0.3)
     assert [row.path for row in changes.altered] == [b"/pictures/locked"]
     assert [row.path for row in changes.same] == [b"/pictures/damaged"]
 
@@ -68,7 +75,12 @@ def test_a_picture_that_could_not_be_opened_is_tried_again_and_a_damaged_one_is_
 def test_further_rows_of_one_path_go_away() -> None:
     rows = [known(b"/pictures/a", id="1"), known(b"/pictures/a", id="2")]
     changes = compare(
-        rows, Walk(files={b"/pictures/a": Stat(1, 10)}), [ROOT], forget_missing=False, expand=False
+        rows,
+        Walk(files={b"/pictures/a": Stat(1, 10)}),
+        [ROOT],
+        forget_missing=False,
+        expand=False,
+        smallest=0.3,
     )
     assert [row.id for row in changes.same] == ["1"]
     assert [row.id for row in changes.doubles] == ["2"]
@@ -77,7 +89,7 @@ def test_further_rows_of_one_path_go_away() -> None:
 def test_expansion_is_wanted_only_where_it_is_missing() -> None:
     rows = [known(b"/pictures/a", expanded=True), known(b"/pictures/b"), known(b"/pictures/c", failure="no")]
     seen = Walk(files={row.path: Stat(1, 10) for row in rows})
-    changes = compare(rows, seen, [ROOT], forget_missing=False, expand=True)
+    changes = compare(rows, seen, [ROOT], forget_missing=False, expand=True, smallest=0.3)
     assert [row.path for row in changes.bare] == [b"/pictures/b"]
 
 
@@ -88,7 +100,7 @@ stats = st.builds(Stat, st.integers(0, 2), st.integers(0, 2))
 @given(st.dictionaries(names, stats), st.dictionaries(names, stats))
 def test_every_picture_meets_exactly_one_fate(before: dict[bytes, Stat], now: dict[bytes, Stat]) -> None:
     rows = [known(path, stat.size, stat.modified) for path, stat in before.items()]
-    changes = compare(rows, Walk(files=now), [ROOT], forget_missing=False, expand=False)
+    changes = compare(rows, Walk(files=now), [ROOT], forget_missing=False, expand=False, smallest=0.3)
     old = [row.path for part in (changes.same, changes.altered, changes.vanished) for row in part]
     assert sorted(old) == sorted(before)
     assert sorted([*changes.fresh, *(row.path for row in (*changes.same, *changes.altered))]) == sorted(now)

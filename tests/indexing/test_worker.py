@@ -31,7 +31,7 @@ def test_a_picture_becomes_a_row(reader: Reader, tmp_path: Path, draw_picture: A
     result = reader(Task(os.fsencode(path)))
     assert isinstance(result, Described)
     assert (result.width, result.height) == (96, 72)
-    assert len(result.code) == reader.settings.dimensions
+    assert len(result.shape.code) == reader.settings.dimensions
     assert result.size == path.stat().st_size
     assert result.modified == path.stat().st_mtime_ns
 

@@ -21,7 +21,14 @@ from sketchseek.errors import SketchseekError
 from sketchseek.storage import durable
 from sketchseek.storage import snapshot as snapshot_module
 from sketchseek.storage import store as store_module
-from sketchseek.storage.schema import Expansion, Recipe, schema_of, thumbnail_sum
+from sketchseek.storage.schema import (
+    SCHEMA_VERSION,
+    Expansion,
+    Recipe,
+    added_since,
+    schema_of,
+    thumbnail_sum,
+)
 from sketchseek.storage.snapshot import Snapshot
 from sketchseek.storage.store import Change, Location, Store, Version
 
@@ -46,6 +53,9 @@ def rows(ids: Sequence[str], recipe: Recipe = RECIPE, **columns: Sequence[Any]) 
         "failure": [None] * n,
         "is_line_art": [False] * n,
         "thumbnail_sum": [thumbnail_sum(b"t" * 2000)] * n,
+        "windows": [None] * n,
+        "window_frames": [None] * n,
+        "smallest": [0.3] * n,
         **columns,
     }
     schema = schema_of(recipe)
@@ -246,7 +256,7 @@ def test_a_newer_schema_is_refused_in_words(store: Store) -> None:
 
 
 def to_schema_2(store: Store) -> None:
-    lance.dataset(store.location.table).drop_columns(["is_line_art", "thumbnail_sum"])
+    lance.dataset(store.location.table).drop_columns(added_since(2))
     words = json.dumps({**json.loads(RECIPE.to_json()), "schema": 2})
     lance.dataset(store.location.table).update_schema_metadata({"sketchseek": words})
 
@@ -256,7 +266,7 @@ def test_an_empty_index_is_upgraded_and_one_whose_upgrade_was_cut_short(store: S
     add(Store.open(store.location.text), "a")
     again = Store.open(store.location.text)
     assert (again.current.schema, again.table(["id", "is_line_art"]).to_pylist()) == (
-        3, [{"id": "a", "is_line_art": False}],
+        SCHEMA_VERSION, [{"id": "a", "is_line_art": False}],
     )  # fmt: skip
     words = json.dumps({**json.loads(RECIPE.to_json()), "schema": 2})  # the columns are there, that is all
     lance.dataset(store.location.table).update_schema_metadata({"sketchseek": words})
@@ -264,7 +274,7 @@ def test_an_empty_index_is_upgraded_and_one_whose_upgrade_was_cut_short(store: S
     assert again.table(["is_line_art"])["is_line_art"].to_pylist() == [False]
     again.upgrade()
     add(again, "b")
-    assert Store.open(store.location.text).current.schema == 3
+    assert Store.open(store.location.text).current.schema == SCHEMA_VERSION
     assert ids_in(again) == ["a", "b"]
 
 
@@ -289,7 +299,7 @@ def test_an_upgrade_is_on_disk_before_it_is_acknowledged_and_happens_once(
     again.upgrade()
     assert {f.path for f in again.dataset.get_fragments()[0].data_files()} & {*map(os.path.basename, synced)}
     assert again.location.manifests()[0].name in map(os.path.basename, synced)
-    assert (again.current.schema, again.recipe) == (3, RECIPE)
+    assert (again.current.schema, again.recipe) == (SCHEMA_VERSION, RECIPE)
     version = again.version
     again.upgrade()
     assert again.version == version

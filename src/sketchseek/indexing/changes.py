@@ -20,7 +20,16 @@ class Known:
     modified: int
     digest: bytes
     failure: str | None
+    smallest: float | None
     expanded: bool
+
+    def lacks(self, *, expand: bool, smallest: float) -> bool:
+        """Whether it lacks something that is wanted."""
+        return (expand and self.lacks_expansion) or self.lacks_views(smallest)
+
+    def lacks_views(self, smallest: float) -> bool:
+        """Whether it is a picture with other views than those for things as small as that."""
+        return self.failure is None and self.smallest != smallest
 
     @property
     def lacks_expansion(self) -> bool:
@@ -33,7 +42,7 @@ class Changes:
     """What is to be done, and what isn't.
 
     fresh : pictures that the index doesn't know. altered : those whose size or time is another.
-    bare : those as they were that lack the descriptor for expansion; the altered may lack it as well.
+    bare : those as they were that lack views or the descriptor for expansion; the altered may lack them, too.
     same : those to leave. vanished : those that are no longer there. doubles : further rows of one path.
     """
 
@@ -52,6 +61,7 @@ def compare(
     *,
     forget_missing: bool,
     expand: bool,
+    smallest: float,
     retry: bool = True,
 ) -> Changes:
     """Sort the pictures under `roots` by what happened to them.
@@ -75,7 +85,7 @@ def compare(
             machine_failed = row.failure is not None and not row.digest
             if (retry and machine_failed) or stat != Stat(row.size, row.modified):
                 changes.altered.append(row)
-            elif expand and row.lacks_expansion:
+            elif row.lacks(expand=expand, smallest=smallest):
                 changes.bare.append(row)
             else:
                 changes.same.append(row)

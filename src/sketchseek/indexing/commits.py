@@ -10,7 +10,7 @@ import secrets
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..errors import SketchseekError
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 BATCH_ROWS = 256
 BATCH_S = 2.0
 TIDY_COMMITS = 64
-_COLUMNS = ["id", "path", "size", "modified", "digest", "failure"]
+_COLUMNS = ["id", "path", "size", "modified", "digest", "failure", "smallest"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,7 @@ class _Settled:
     refreshed: int = 0
     unchanged: int = 0
     expanded: int = 0
+    described: int = 0
     moved: int = 0
     failed: list[tuple[bytes, str]] = field(default_factory=list)
 
@@ -127,6 +128,7 @@ class Commits:
         self._report.refreshed += settled.refreshed
         self._report.unchanged += settled.unchanged
         self._report.expanded += settled.expanded
+        self._report.described += settled.described
         self._report.moved += settled.moved
         for path, reason in settled.failed:
             self._report.add_failure(path, reason)
@@ -187,7 +189,8 @@ class Commits:
             if isinstance(item, Same):
                 if row is None:
                     continue
-                if item.expansion is not None or (item.size, item.modified) != (row.size, row.modified):
+                lacked = item.expansion is not None or item.shape is not None
+                if lacked or (item.size, item.modified) != (row.size, row.modified):
                     rewritten[row.id] = item
                 elif row.failure is None:
                     settled.unchanged += 1
@@ -234,10 +237,14 @@ class Commits:
             elif isinstance(item, Same):
                 row["size"], row["modified"] = item.size, item.modified
                 row["expansion"] = item.expansion or row["expansion"]
+                if item.shape is not None:
+                    row.update(asdict(item.shape))
                 if row["failure"] is not None:
                     settled.failed.append((item.path, row["failure"]))
                 elif item.expansion is not None:
                     settled.expanded += 1
+                elif item.shape is not None:
+                    settled.described += 1
                 else:
                     settled.unchanged += 1
             known = {name: row[name] for name in _COLUMNS}
@@ -260,6 +267,7 @@ def _agrees(row: Known, item: Described | Failed) -> bool:
         row.failure is None
         and (row.digest, row.size, row.modified) == (item.digest, item.size, item.modified)
         and (row.expanded or item.expansion is None)
+        and not row.lacks_views(item.shape.smallest)
     )
 
 
@@ -273,13 +281,16 @@ def _count_unchanged(settled: _Settled, item: Described | Failed) -> None:
 def _known(identifier: str, item: Described | Failed) -> Known:
     failure = item.reason if isinstance(item, Failed) else None
     expanded = isinstance(item, Described) and item.expansion is not None
-    return Known(identifier, item.path, item.size, item.modified, item.digest, failure, expanded)
+    smallest = item.shape.smallest if isinstance(item, Described) else None
+    return Known(identifier, item.path, item.size, item.modified, item.digest, failure, smallest, expanded)
 
 
 def _row(identifier: str, item: Described | Failed) -> dict[str, Any]:
     row: dict[str, Any] = {"id": identifier, "width": 0, "height": 0, "failure": None}
     for name in item.__slots__:
         row["failure" if name == "reason" else name] = getattr(item, name)
+    if isinstance(item, Described):
+        row.update(asdict(item.shape))
     row["thumbnail_sum"] = thumbnail_sum(row.get("thumbnail"))
     return row
 

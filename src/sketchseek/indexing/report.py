@@ -11,7 +11,7 @@ from typing import Any
 class Report:
     """Counts of one run.
 
-    `expanded` are pictures as they were that got the descriptor they lacked.
+    `expanded` are pictures as they were that got the descriptor they lacked; `described`, views.
     `failed` pairs each unreadable picture's path with the reason, those known from before included.
     `looking` is how many of the seconds went into looking for changes.
     `kept` pairs a path whose pictures were neither looked at nor forgotten with the reason.
@@ -22,6 +22,7 @@ class Report:
     refreshed: int = 0
     unchanged: int = 0
     expanded: int = 0
+    described: int = 0
     moved: int = 0
     forgotten: int = 0
     failed: list[tuple[str, str]] = field(default_factory=list)
@@ -38,6 +39,7 @@ class Report:
             "refreshed": self.refreshed,
             "unchanged": self.unchanged,
             "expanded": self.expanded,
+            "described": self.described,
             "moved": self.moved,
             "forgotten": self.forgotten,
             "failed": [{"picture": picture, "reason": reason} for picture, reason in self.failed],

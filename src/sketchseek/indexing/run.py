@@ -7,9 +7,11 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from ..errors import SketchseekError
 from ..output.progress import Progress
+from ..storage.schema import Recipe
 from ..storage.store import Change, Store
 from .changes import Changes, compare, moves
 from .commits import Commits, Move, read_known
@@ -55,9 +57,14 @@ def update(
     for root in seen.missing:
         if not any(is_under(row.path, [root]) for row in known):
             raise SketchseekError(f"There is no file or folder {os.fsdecode(root)}.")
-    expand = store.recipe.expansion is not None
+    wanted = _wanted(store.recipe)
     changes = compare(
-        known, seen, roots, forget_missing=options.forget_missing, expand=expand, retry=options.retry
+        known,
+        seen,
+        roots,
+        forget_missing=options.forget_missing,
+        **wanted,
+        retry=options.retry,
     )
     lost = [root for root in seen.empty if any(is_under(row.path, [root]) for row in known)]
     report = Report(kept=_kept(seen, options, lost))
@@ -68,8 +75,7 @@ def update(
         commits.forget(changes.doubles, count=False)
         moved = _follow_moves(changes, seen, commits)
         commits.forget([row for row in changes.vanished if row.id not in moved])
-        if expand:
-            changes.bare += [row for row in commits.known.values() if row.id in moved and row.lacks_expansion]
+        changes.bare += [row for row in commits.known.values() if row.id in moved and row.lacks(**wanted)]
         _read(changes, commits, store, options, progress)
     except KeyboardInterrupt:
         report.interrupted = True
@@ -131,16 +137,26 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def _tasks(changes: Changes, expand: bool) -> Iterator[Task]:
+def _wanted(recipe: Recipe) -> dict[str, Any]:
+    """What a row is to have, as `Known.lacks` takes it."""
+    return {"expand": recipe.expansion is not None, "smallest": recipe.smallest}
+
+
+def _tasks(changes: Changes, recipe: Recipe) -> Iterator[Task]:
     yield from (Task(path) for path in changes.fresh)
     for row in (*changes.altered, *changes.bare):
-        yield Task(row.path, row.digest, lacks_expansion=expand and row.lacks_expansion)
+        yield Task(
+            row.path,
+            row.digest,
+            lacks_expansion=recipe.expansion is not None and row.lacks_expansion,
+            lacks_views=row.lacks_views(recipe.smallest),
+        )
 
 
 def _read(
     changes: Changes, commits: Commits, store: Store, options: Options, progress: Progress | None
 ) -> None:
-    tasks = list(_tasks(changes, expand=store.recipe.expansion is not None))
+    tasks = list(_tasks(changes, store.recipe))
     if not tasks:
         return
     done = 0

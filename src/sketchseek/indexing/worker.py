@@ -7,11 +7,14 @@ import stat
 import time
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import SketchseekError
 from ..storage.schema import Recipe
 from .changes import digest_of
+
+if TYPE_CHECKING:
+    from ..contours.seeing import Contours
 
 RACY_NANOSECONDS = 2_000_000_000
 """A file changed this recently could change again without its time showing it."""
@@ -23,16 +26,34 @@ class Task:
 
     digest : the content the index knows, if any: a file with the same content isn't described again.
     lacks_expansion : what the index knows lacks the descriptor for expansion, which is wanted.
+    lacks_views : it has other views than those that are wanted.
     """
 
     path: bytes
     digest: bytes | None = None
     lacks_expansion: bool = False
+    lacks_views: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The descriptors of a picture's views, made for things as small as `smallest`, as raw bytes.
+
+    code, norms, frame : of the first, all of it. windows, window_frames : of the others, one after the other.
+    """
+
+    code: bytes
+    norms: bytes
+    frame: bytes
+    windows: bytes
+    window_frames: bytes
+    smallest: float
+    is_line_art: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A picture's row. `code`, `norms` and `frame` are raw bytes, `expansion` too, of float16."""
+    """A picture's row. `expansion` is raw bytes, of float16."""
 
     path: bytes
     size: int
@@ -41,21 +62,19 @@ class Described:
     width: int
     height: int
     thumbnail: bytes
-    code: bytes
-    norms: bytes
-    frame: bytes
-    is_line_art: bool
+    shape: Shape
     expansion: bytes | None
 
 
 @dataclass(frozen=True, slots=True)
 class Same:
-    """The content is what the index knows; size and time may not be. `expansion` if it was asked for."""
+    """The content is what the index knows; size and time may not be. With it what was lacking."""
 
     path: bytes
     size: int
     modified: int
     expansion: bytes | None = None
+    shape: Shape | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +118,7 @@ class Reader:
         from ..shape.settings import Settings
 
         self.settings = Settings.from_json(recipe.settings)
+        self.smallest = recipe.smallest
         self.detector = get_detector(recipe.detector)
         _check("edge detector", recipe.detector, recipe.detector_version, self.detector)
         self.describer: Any = None
@@ -121,7 +141,8 @@ class Reader:
         try:
             if content.digest == task.digest:
                 expansion = self._expansion_alone(content.data) if task.lacks_expansion else None
-                return Same(task.path, content.size, content.modified, expansion)
+                shape = self._shape(self._contours(content.data)) if task.lacks_views else None
+                return Same(task.path, content.size, content.modified, expansion, shape)
             return self._describe(task.path, content)
         except SketchseekError as error:
             digest = b"" if _machine_failed(error) else content.digest
@@ -147,16 +168,34 @@ class Reader:
 
         return np.asarray(self.describer(pixels), dtype=np.float16).tobytes()
 
-    def _describe(self, path: bytes, content: _Content) -> Described:
+    def _contours(self, data: bytes) -> Contours:
+        from ..contours import picture_contours
+
+        return picture_contours(data, self.detector)
+
+    def _shape(self, contours: Contours) -> Shape:
         import numpy as np
 
-        from ..contours import picture_contours
-        from ..contours.picture import thumbnail
         from ..shape.descriptor import describe, encode, norms
+        from ..shape.views import views
 
-        contours = picture_contours(content.data, self.detector)
-        points, frame = contours.subject()
-        code = encode(describe(points, self.settings), self.settings)
+        parts = views(*contours.subject(), self.smallest)
+        codes = encode(np.stack([describe(part.points, self.settings) for part in parts]), self.settings)
+        frames = np.array([part.frame for part in parts], np.float32)
+        return Shape(
+            code=codes[0].tobytes(),
+            norms=norms(codes[0], self.settings).tobytes(),
+            frame=frames[0].tobytes(),
+            windows=codes[1:].tobytes(),
+            window_frames=frames[1:].tobytes(),
+            smallest=self.smallest,
+            is_line_art=contours.is_line_art,
+        )
+
+    def _describe(self, path: bytes, content: _Content) -> Described:
+        from ..contours.picture import thumbnail
+
+        contours = self._contours(content.data)
         picture = contours.picture
         return Described(
             path=path,
@@ -166,10 +205,7 @@ class Reader:
             width=picture.width,
             height=picture.height,
             thumbnail=thumbnail(picture),
-            code=code.tobytes(),
-            norms=norms(code, self.settings).tobytes(),
-            frame=np.array(frame, np.float32).tobytes(),
-            is_line_art=contours.is_line_art,
+            shape=self._shape(contours),
             expansion=None if self.describer is None else self._expansion(picture.pixels),
         )
 

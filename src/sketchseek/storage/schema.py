@@ -13,11 +13,13 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import SketchseekError
+from ..shape.settings import Settings
+from ..shape.views import SMALLEST, WHOLE
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 OLDEST_SCHEMA = 2
 METADATA_KEY = b"sketchseek"
 
@@ -42,6 +44,8 @@ class Recipe:
     detector: str
     detector_version: str
     expansion: Expansion | None = None
+    smallest: float = SMALLEST
+    """The smallest share of a picture at which a thing shall be found: the views it gets (`shape.views`)."""
 
     def to_json(self) -> str:
         """One line of JSON."""
@@ -69,6 +73,17 @@ def schema_number(text: str | bytes) -> int:
     return int(schema)
 
 
+def settings_of(recipe: Recipe) -> Settings:
+    """What the vectors share with a query."""
+    try:
+        return Settings.from_json(recipe.settings)
+    except (TypeError, ValueError) as error:
+        raise SketchseekError(
+            "This index was made by another version of sketchseek, with settings unknown to this one: "
+            "index the pictures again into another --index folder."
+        ) from error
+
+
 def schema_of(recipe: Recipe) -> pa.Schema:
     """The table's columns. Paths are bytes: a file name need not be text."""
     import pyarrow as pa
@@ -90,6 +105,9 @@ def schema_of(recipe: Recipe) -> pa.Schema:
             pa.field("failure", pa.string()),  # why the picture could not be read; the rest is then empty
             pa.field("is_line_art", pa.bool_()),
             pa.field("thumbnail_sum", pa.int64()),
+            pa.field("windows", pa.binary()),  # codes of the views after the first, one after the other
+            pa.field("window_frames", pa.binary()),  # the same of their frames, of four float32 each
+            pa.field("smallest", pa.float64()),  # what the views were made for
         ],
         metadata={METADATA_KEY: recipe.to_json().encode()},
     )
@@ -153,8 +171,23 @@ def _thumbnail_sum(batch: pa.RecordBatch) -> pa.Array:
     return pa.array([thumbnail_sum(value.as_py()) for value in batch["thumbnail"]], pa.int64())
 
 
+def _no_bytes(batch: pa.RecordBatch) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.nulls(len(batch), pa.binary())
+
+
+def _whole(batch: pa.RecordBatch) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.array([WHOLE] * len(batch), pa.float64())
+
+
 ADDED = (
     Added(3, "is_line_art", ("frame", "width", "height"), _is_line_art),
     Added(3, "thumbnail_sum", ("thumbnail",), _thumbnail_sum),
+    Added(4, "windows", ("id",), _no_bytes),
+    Added(4, "window_frames", ("id",), _no_bytes),
+    Added(4, "smallest", ("id",), _whole),
 )
 """From the oldest to the newest; a later one may be derived from an earlier one."""

@@ -21,30 +21,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SketchseekError
+from ..shape.descriptor import norms
 from .durable import exclusive, replace_file
-from .schema import Recipe, schema_of
+from .schema import Recipe, schema_of, settings_of
 from .store import Location, Store, Version
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MAGIC = b"sketchseek snapshot 5\n"
+MAGIC = b"sketchseek snapshot 6\n"
 COPIED_BYTES = 2**28
 """A file up to this long is read into memory, where nothing can happen to it; a longer one is mapped."""
 _ALIGNMENT = 64
 _DIGEST = 16
 _PAGE = 4096
 _BLOCK = 2**24
+_FRAME_BYTES = 16
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The pictures of one version, in the table's order.
+    """The pictures of one version, in the table's order, and their views, picture after picture.
 
     ids : (n,) bytes. paths : (m,) uint8, all paths after one another; path_ends : (n,) where each ends.
-    width, height : (n,) int32. codes : (n, D) int8. norms : (n, S, 3) float32.
-    frames : (n, 4) float32, x0, y0, x1, y1 of the part of the picture that its code describes, in its pixels.
-    is_line_art : (n,) bool.
+    width, height : (n,) int32. is_line_art : (n,) bool. views : (n,) int32, how many each has.
+    codes : (v, D) int8. norms : (v, S, 3) float32.
+    frames : (v, 4) float32, x0, y0, x1, y1 of the part of its picture that each describes, in its pixels.
     expansion : (n, E) float16, NaN for a picture that has none, or None.
     version, identity : of the table's version (see `Version`).
     fragments : names of the files the rows came from, and of what was deleted in them.
@@ -60,15 +62,21 @@ class Snapshot:
     path_ends: NDArray[np.int64]
     width: NDArray[np.int32]
     height: NDArray[np.int32]
+    is_line_art: NDArray[np.bool_]
+    views: NDArray[np.int32]
     codes: NDArray[np.int8]
     norms: NDArray[np.float32]
     frames: NDArray[np.float32]
-    is_line_art: NDArray[np.bool_]
     expansion: NDArray[np.float16] | None = None
     mapping: _Mapping | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def pictures(self) -> NDArray[np.int32]:
+        """(v,) the number of the picture that each view is of."""
+        return np.repeat(np.arange(len(self), dtype=np.int32), self.views)
 
     def path(self, number: int) -> str:
         """The path of a picture; bytes that are no text come as Python's file functions want them."""
@@ -143,6 +151,8 @@ class Snapshot:
         arrays = {entry.name: entry.of(content) for entry in listing}
         ends = arrays["path_ends"]
         if (np.diff(ends, prepend=0) < 0).any() or int(ends[-1] if n else 0) != len(arrays["paths"]):
+            return None
+        if (arrays["views"] < 1).any() or arrays["views"].sum() != len(arrays["codes"]):
             return None
         version = int(header["version"])
         return cls(version, identity, recipe, list(header["fragments"]), mapping=mapping, **arrays)
@@ -249,19 +259,21 @@ def _add_pages(sums: Any, block: NDArray[np.uint8]) -> None:
     sums.update(block[whole:].tobytes())
 
 
-_LAYOUT: dict[str, tuple[str, Callable[[int, Recipe], tuple[int, ...]]]] = {
-    "ids": ("|S16", lambda n, _: (n,)),
-    "path_ends": ("<i8", lambda n, _: (n,)),
-    "width": ("<i4", lambda n, _: (n,)),
-    "height": ("<i4", lambda n, _: (n,)),
-    "codes": ("|i1", lambda n, recipe: (n, recipe.dimension)),
-    "norms": ("<f4", lambda n, recipe: (n, recipe.n_norms // 3, 3)),
-    "frames": ("<f4", lambda n, _: (n, 4)),
-    "is_line_art": ("|b1", lambda n, _: (n,)),
-    "expansion": ("<f2", lambda n, recipe: (n, recipe.expansion.dimension if recipe.expansion else 0)),
-    "paths": ("|u1", lambda n, _: (n,)),
+_LAYOUT: dict[str, tuple[str, Callable[[Recipe], tuple[int, ...]]]] = {
+    "ids": ("|S16", lambda _: ()),
+    "path_ends": ("<i8", lambda _: ()),
+    "width": ("<i4", lambda _: ()),
+    "height": ("<i4", lambda _: ()),
+    "is_line_art": ("|b1", lambda _: ()),
+    "views": ("<i4", lambda _: ()),
+    "codes": ("|i1", lambda recipe: (recipe.dimension,)),
+    "norms": ("<f4", lambda recipe: (recipe.n_norms // 3, 3)),
+    "frames": ("<f4", lambda _: (4,)),
+    "expansion": ("<f2", lambda recipe: (recipe.expansion.dimension if recipe.expansion else 0,)),
+    "paths": ("|u1", lambda _: ()),
 }
-"""Type and shape of each array of n pictures; of `paths`, n is the length of all together."""
+"""Type of each array, and its shape after the first axis."""
+_OF_VIEWS = ("codes", "norms", "frames")
 
 
 def _check_layout(listing: list[_Entry], n: int, recipe: Recipe, size: int) -> None:
@@ -269,9 +281,11 @@ def _check_layout(listing: list[_Entry], n: int, recipe: Recipe, size: int) -> N
     expected = set(_LAYOUT) - ({"expansion"} if recipe.expansion is None else set())
     if {entry.name for entry in listing} != expected:
         raise ValueError("not the arrays of a snapshot")
+    views = next(entry.shape[0] for entry in listing if entry.name == "codes")
     for entry in listing:
         dtype, shape = _LAYOUT[entry.name]
-        fits = tuple(entry.shape) == shape(entry.shape[0] if entry.name == "paths" else n, recipe)
+        length = views if entry.name in _OF_VIEWS else entry.shape[0] if entry.name == "paths" else n
+        fits = tuple(entry.shape) == (length, *shape(recipe))
         aligned = entry.offset >= 0 and entry.offset % _ALIGNMENT == 0
         if entry.dtype != dtype or not fits or not aligned or min(entry.shape) < 0 or entry.end > size:
             raise ValueError(f"not the array {entry.name} of a snapshot")
@@ -298,7 +312,8 @@ def _name(fragment: Any) -> str:
 
 def _read(version: Version, fragments: list[Any]) -> list[dict[str, NDArray[Any]]]:
     """The rows of some fragments that are pictures, batch by batch; one empty batch where there are none."""
-    columns = ["id", "path", "width", "height", "code", "norms", "frame", "is_line_art"]
+    columns = ["id", "path", "width", "height", "is_line_art", "code", "norms", "frame"]
+    columns += ["windows", "window_frames"]
     if version.recipe.expansion is not None:
         columns.append("expansion")
     parts = []
@@ -317,14 +332,45 @@ def _arrays_of(batch: pa.RecordBatch | pa.Table, recipe: Recipe) -> dict[str, ND
         "path_lengths": np.array([len(path) for path in paths], np.int64),
         "width": batch["width"].to_numpy(),
         "height": batch["height"].to_numpy(),
-        "codes": _matrix(batch["code"]).reshape(len(paths), recipe.dimension),
-        "norms": _matrix(batch["norms"]).reshape(len(paths), recipe.n_norms // 3, 3),
-        "frames": _matrix(batch["frame"]).reshape(len(paths), 4),
         "is_line_art": np.array(batch["is_line_art"].to_pylist(), bool),
+        **_views_of(batch, recipe),
     }
     if recipe.expansion is not None:
         arrays["expansion"] = _expansion(batch["expansion"].to_pylist(), recipe.expansion.dimension)
     return arrays
+
+
+def _views_of(batch: pa.RecordBatch | pa.Table, recipe: Recipe) -> dict[str, NDArray[Any]]:
+    """All views, picture after picture: the first of each, then its windows."""
+    n, dimension = batch.num_rows, recipe.dimension
+    codes, frames = ([v or b"" for v in batch[name].to_pylist()] for name in ("windows", "window_frames"))
+    lengths = [np.array([len(v) for v in values], np.int64) for values in (codes, frames)]
+    counts = lengths[0] // dimension
+    if (counts * dimension != lengths[0]).any() or (counts * _FRAME_BYTES != lengths[1]).any():
+        raise SketchseekError("A row of the index is damaged: its views have no whole number of bytes.")
+    first = np.cumsum(counts + 1) - counts - 1
+    is_first = np.zeros(n + int(counts.sum()), bool)
+    is_first[first] = True
+    windows = np.frombuffer(b"".join(codes), np.int8).reshape(-1, dimension)
+    parts = {
+        "codes": (_matrix(batch["code"]).reshape(n, dimension), windows),
+        "norms": (_matrix(batch["norms"]).reshape(n, recipe.n_norms // 3, 3), _norms(windows, recipe)),
+        "frames": (
+            _matrix(batch["frame"]).reshape(n, 4),
+            np.frombuffer(b"".join(frames), np.float32).reshape(-1, 4),
+        ),
+    }
+    arrays: dict[str, NDArray[Any]] = {"views": (counts + 1).astype(np.int32)}
+    for name, (whole, others) in parts.items():
+        arrays[name] = np.empty((len(is_first), *whole.shape[1:]), whole.dtype)
+        arrays[name][is_first], arrays[name][~is_first] = whole, others
+    return arrays
+
+
+def _norms(windows: NDArray[np.int8], recipe: Recipe) -> NDArray[np.float32]:
+    if len(windows) == 0:
+        return np.zeros((0, recipe.n_norms // 3, 3), np.float32)
+    return norms(windows, settings_of(recipe))
 
 
 def _matrix(column: Any) -> NDArray[Any]:

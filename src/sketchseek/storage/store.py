@@ -380,11 +380,18 @@ class Store:
 
     def set_expansion(self, expansion: Expansion) -> None:
         """Say which descriptor the expansion column holds from now on."""
+        self._set(expansion=expansion)
+
+    def set_smallest(self, smallest: float) -> None:
+        """Say what the views of pictures are made for from now on."""
+        self._set(smallest=smallest)
+
+    def _set(self, **changes: Any) -> None:
         with in_words(self.location), _turn(self.location):
             self.refresh()
             self._upgrade()
             dataset = self._opened_anew()
-            recipe = replace(self.recipe, expansion=expansion)
+            recipe = replace(self.recipe, **changes)
             dataset.update_schema_metadata({METADATA_KEY.decode(): recipe.to_json()})
             self._committed(dataset)
 
