@@ -100,6 +100,7 @@ def test_ids_are_pictures_and_rows_are_views(view, sketch):
     all_of_them = rank(view.collection, query)
     np.testing.assert_array_equal(all_of_them.ids, np.argsort(-np.array(best), kind="stable"))
     np.testing.assert_array_equal(found.rows, all_of_them.rows[:5])
+    assert len(order_scores(view.collection, query, found.take(slice(0)))) == 0
     some = np.array([7, 2, 9])
     np.testing.assert_array_equal(located(view.collection, query, some).ids, some)
 

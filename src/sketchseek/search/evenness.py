@@ -24,10 +24,10 @@ SAMPLES = 96
 
 def evenness(collection: Collection, query: Query, ranking: Ranking) -> NDArray[np.float64]:
     """(k,) in [0, 1]: 1 where all of the drawing is matched equally well, lower the more is missing."""
+    if len(ranking) == 0 or len(query.points) == 0:
+        return np.zeros(len(ranking))
     drawn = query.points.weight[_sampled(query)].astype(np.float64)
     dense = np.maximum(densities(collection, query, ranking), 0)
-    if dense.size == 0:
-        return np.zeros(len(ranking))
     roots, mean = np.sqrt(dense) @ (drawn / drawn.sum()), np.sqrt(dense @ (drawn / drawn.sum()))
     even: NDArray[np.float64] = np.divide(roots, mean, out=np.zeros(len(ranking)), where=mean > 0)
     return even
