@@ -252,6 +252,7 @@ class Service:
             offset=options.offset,
             mirror=options.mirror,
             expand=options.expand,
+            blend=options.blend,
             picked=options.picked,
             folder=options.folder,
             threads=threads,

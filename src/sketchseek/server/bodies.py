@@ -29,6 +29,13 @@ class Options(BaseModel):
         default=[], max_length=DEFAULTS.picked, description="Hits that are right: find more like them."
     )
     mirror: bool = Field(True, description="Also look for the mirrored drawing.")
+    blend: float | None = Field(
+        None,
+        ge=0,
+        le=100,
+        allow_inf_nan=False,
+        description="Weight of what the drawing depicts beside its shape; 0 is shape alone.",
+    )
     folder: str | None = Field(
         None, max_length=4096, description="Only pictures in this folder and those below; see /api/folders."
     )
