@@ -63,6 +63,16 @@ class FormOptions(Options):
     model_config = ConfigDict(extra="forbid", strict=False)
 
 
+class PlaceBody(BaseModel):
+    """Another place in the same picture."""
+
+    box: list[float] = Field(min_length=4, max_length=4)
+    score: float
+    scale: float
+    mirrored: bool
+    rotation: float
+
+
 class HitBody(BaseModel):
     """A picture that was found."""
 
@@ -73,6 +83,7 @@ class HitBody(BaseModel):
     confidence: float = Field(ge=0, le=1, description="Orders the hits.")
     scale: float
     mirrored: bool
+    rotation: float = Field(description="Degrees, clockwise.")
     dx: float
     dy: float
     box: list[float] = Field(
@@ -81,6 +92,7 @@ class HitBody(BaseModel):
     width: int
     height: int
     outline: list[list[list[float]]] = Field(description="The drawing's strokes, in the picture's pixels.")
+    also: list[PlaceBody] = Field(description="Where else in the picture, best first.")
 
 
 class SearchAnswer(BaseModel):
