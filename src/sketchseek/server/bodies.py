@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -12,6 +12,7 @@ DEFAULTS = Limits()
 Coordinate = Annotated[float, Field(ge=-DEFAULTS.coordinate, le=DEFAULTS.coordinate, allow_inf_nan=False)]
 Point = Annotated[list[Coordinate], Field(min_length=2, max_length=2)]
 Stroke = Annotated[list[Point], Field(min_length=1, max_length=DEFAULTS.points)]
+Degrees = Annotated[float, Field(ge=0, le=180, allow_inf_nan=False)]
 PictureId = Annotated[str, Field(pattern=r"^[0-9A-Za-z_-]{1,32}$")]
 
 
@@ -35,6 +36,9 @@ class Options(BaseModel):
         le=100,
         allow_inf_nan=False,
         description="Weight of what the drawing depicts beside its shape; 0 is shape alone.",
+    )
+    turn: Degrees | Literal["any"] = Field(
+        0.0, description="Also look for the drawing turned, by up to so many degrees either way."
     )
     folder: str | None = Field(
         None, max_length=4096, description="Only pictures in this folder and those below; see /api/folders."
@@ -70,7 +74,8 @@ class PlaceBody(BaseModel):
     score: float
     scale: float
     mirrored: bool
-    rotation: float
+    rotation: float = Field(description="Degrees, clockwise.")
+    outline: list[list[list[float]]]
 
 
 class HitBody(BaseModel):
