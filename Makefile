@@ -10,10 +10,10 @@ else
   MAKE_VENV := $(PYTHON) -m venv $(VENV)
   INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 endif
-SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/cpp/*.*pp src/cpp/kernels/*)
+SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/cpp/*)
 PYTEST_ARGS ?=
 
-.PHONY: demo test sanitize browser lint bench docs results clean
+.PHONY: demo test test-gpu browser lint bench docs results clean
 .DELETE_ON_ERROR:
 
 $(BIN)/python:
@@ -33,8 +33,12 @@ demo: $(VENV)/.demo ## index the demo pictures and open the page (ARGS=--no-serv
 test: $(VENV)/.dev browser ## the whole suite
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-sanitize: $(VENV)/.dev ## the engine's tests under address, undefined-behaviour and thread sanitizers
-	$(BIN)/python benchmarks/sanitize.py $(ARGS)
+$(VENV)/.gpu: $(VENV)/.dev
+	$(INSTALL) -e '.[gpu]'
+	@touch $@
+
+test-gpu: $(VENV)/.gpu ## the kernels for graphics processors: on one where there is one, interpreted elsewhere
+	$(BIN)/python -m pytest tests/shape/engine/test_gpu.py $(PYTEST_ARGS)
 
 browser: # for the page's tests: any Chrome or Chromium; the distribution's is installed where that is allowed
 	@for name in chromium chromium-browser google-chrome google-chrome-stable chrome; do \

@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..contours.points import FRAME
-from ..maps.components import columns, per_component
-from .descriptor import decode
-from .settings import Floats, Settings
+from .descriptor import decode, feature_map
+from .settings import Floats, Settings, per_component
 
 CELLS = 8
 SAMPLES = 3
@@ -30,7 +29,7 @@ def energy_cells(vectors: NDArray[Any], settings: Settings) -> Floats:
     cube = vectors.reshape(len(vectors), *settings.shape)
     if cube.dtype == np.int8:
         cube = decode(vectors, settings).reshape(cube.shape)
-    along = columns(samples(settings), settings.frequencies) * roots(settings)
+    along = feature_map(samples(settings), settings.frequencies) * roots(settings)
     energy = np.zeros((len(cube), len(along), len(along)), np.float32)
     for component, weight in enumerate(orientation_weights(settings)):
         smooth = along @ cube[..., component] @ along.T

@@ -1,0 +1,260 @@
+"""The exact search on graphics processors, with the answers of the C++ engine.
+
+A first pass over all rows multiplies in one byte and gives an upper bound of every score: the error of a
+column is known, so that by Cauchy and Schwarz |<q - q', v>| <= |q - q'| |v|. The rows with the highest bounds
+are scored again in float32. The k-th best of these scores is one that k pictures reach; every row whose bound
+does not reach it is out, and whatever other rows there are is scored again, too. What is left, hardly more
+than k pictures, the C++ engine scores, which settles ties and the last bit: the answer is its answer.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+
+from ....contours.points import Points
+from ...placement import Placement, Start
+from ...query import Query
+from ...settings import FULL, Settings
+from .. import Groups, Ids, Scores, best_of_groups, check_top
+from ..native import NativeEngine
+from .columns import Columns, Grid, Layout, Tensor
+from .rows import Shard
+
+CANDIDATES: Final = 2048
+"""Rows that are scored again before anything is known about how many must be."""
+ROUNDING: Final = 1e-5
+"""How far two float32 evaluations of a score may be apart."""
+AT_ONCE: Final = 1 << 20  # rows scored again at a time
+BOUNDS: Final = 1 << 32
+"""Bytes that the bounds of the queries of one pass may take."""
+_LINE = np.linspace(-150, 150, 64, dtype=np.float32)
+_DIAGONAL: Final = Points(
+    _LINE, _LINE, np.full_like(_LINE, np.pi / 4), np.ones_like(_LINE), width=300.0, height=300.0
+)
+SHARE: Final = 0.8
+"""Of a device's free memory, what rows may take; bounds and copies need the rest."""
+
+
+class GpuEngine:
+    """Vectors (n, D), int8 or float32, and their norms (n, S, 3), on one or more devices.
+
+    devices : "cuda:0", ...; all there are unless said otherwise. Each gets its share of the rows.
+    operand : what the first pass multiplies in, "int8" or "float16"; rows of float32 have one pass only.
+    room : bytes a device may hold rows in; most of its free memory unless said otherwise. Rows that don't fit
+        stay in host memory and are copied for each pass.
+    """
+
+    def __init__(
+        self,
+        vectors: NDArray[Any],
+        norms: ArrayLike,
+        settings: Settings,
+        *,
+        devices: Sequence[str] | None = None,
+        operand: str = "int8",
+        room: int | None = None,
+    ) -> None:
+        self._host = NativeEngine(vectors, norms, settings)
+        self._settings = settings
+        self._codes = vectors.dtype == np.int8
+        self._operand = operand if self._codes else "float32"
+        self._layout = Layout.of(settings)
+        self._grids: dict[tuple[Any, ...], Grid] = {}
+        self._views: _Views | None = None
+        self._lock = threading.Lock()
+        names = list(devices) if devices else [f"cuda:{i}" for i in range(torch.cuda.device_count())]
+        norms = np.asarray(norms, np.float32)
+        ends = [len(vectors) * i // len(names) for i in range(len(names) + 1)]
+        self._starts = ends[:-1]
+        self.shards = [
+            Shard(
+                vectors[begin:end],
+                norms[begin:end],
+                self._layout,
+                name,
+                int(SHARE * torch.cuda.mem_get_info(name)[0]) if room is None else room,
+            )
+            for name, begin, end in zip(names, ends, ends[1:], strict=False)
+        ]
+        if names[0].startswith("cuda"):
+            self.top(Query.of(_DIAGONAL, settings), 1)  # compiles: the first answer is as quick as the others
+
+    def __len__(self) -> int:
+        return len(self._host)
+
+    @property
+    def resident(self) -> int:
+        """How many rows lie in the devices' memory."""
+        return sum(shard.resident for shard in self.shards)
+
+    def scores(self, query: Query, ids: Ids | None = None, threads: int | None = None) -> Scores:
+        """See `Engine.scores`. Every row's on the devices, in float32; some rows' by the C++ engine."""
+        if ids is not None:
+            return self._host.scores(query, ids, threads)
+        with self._lock:
+            found = [shard.align(self._columns([query], "float32", shard))[0] for shard in self.shards]
+            return np.concatenate([scores.cpu().numpy() for scores in found])
+
+    def top(
+        self,
+        query: Query,
+        k: int,
+        threads: int | None = None,
+        *,
+        groups: Groups | None = None,
+        prior: Scores | None = None,
+    ) -> tuple[Ids, Scores]:
+        """See `Engine.top`."""
+        return self.tops([query], k, threads, groups=groups, prior=prior)[0]
+
+    def tops(
+        self,
+        queries: Sequence[Query],
+        k: int,
+        threads: int | None = None,
+        *,
+        groups: Groups | None = None,
+        prior: Scores | None = None,
+    ) -> list[tuple[Ids, Scores]]:
+        """`top` of several queries of as many poses, which share each reading of the rows."""
+        views = self._checked(k, groups, prior)
+        if not all(query.norms[:, FULL].all() for query in queries):  # with a blank one, all pictures tie
+            return [self._host.top(q, k, threads, groups=views.groups, prior=views.prior) for q in queries]
+        each = max(1, BOUNDS // max(1, 4 * len(self)))
+        parts = [queries[begin : begin + each] for begin in range(0, len(queries), each)]
+        with self._lock:
+            found = [rows for part in parts for rows in self._candidates(part, k, views)]
+        return [
+            self._settled(query, rows, k, views, threads) for query, rows in zip(queries, found, strict=True)
+        ]
+
+    def project(self, query: Query, axis: int, ids: Ids | None = None, threads: int | None = None) -> Scores:
+        """See `Engine.project`; by the C++ engine."""
+        return self._host.project(query, axis, ids, threads)
+
+    def locate(
+        self,
+        query: Query,
+        ids: Ids | None = None,
+        guide: str | None = None,
+        neighborhood: int = 3,
+        threads: int | None = None,
+    ) -> Placement:
+        """See `Engine.locate`; by the C++ engine: only what is shown is located."""
+        return self._host.locate(query, ids, guide, neighborhood, threads)
+
+    def settle(self, query: Query, ids: Ids, start: Start, threads: int | None = None) -> Placement:
+        """See `Engine.settle`; by the C++ engine."""
+        return self._host.settle(query, ids, start, threads)
+
+    def energy(self, ids: Ids, threads: int | None = None) -> Scores:
+        """See `Engine.energy`; by the C++ engine."""
+        return self._host.energy(ids, threads)
+
+    def _columns(self, queries: Sequence[Query], operand: str, shard: Shard) -> Columns:
+        first = queries[0]
+        if first.vectors.shape[1] != self._settings.dimensions:
+            raise ValueError("query must not have other settings than the collection")
+        poses = len(first.settings.scales)
+        key = (shard.device, *(a[:poses].tobytes() for a in (first.steps, first.reach, first.kernels)))
+        if key not in self._grids:
+            self._grids[key] = Grid(first, self._layout, shard.device)
+        return self._grids[key].columns(queries, operand, self._codes)
+
+    def _candidates(self, queries: Sequence[Query], k: int, views: _Views) -> list[Ids]:
+        """For each query rows among which its k best pictures are, by one pass over all rows."""
+        # Each device starts on its pass before the first one's answer is waited for.
+        passes = [self.bounds(shard, queries) for shard in self.shards]
+        return [
+            np.concatenate(
+                [
+                    start + self._reaching(i, bounds[j], exact.of(j), k, views)
+                    for i, (start, (bounds, exact)) in enumerate(zip(self._starts, passes, strict=True))
+                ]
+            )
+            for j in range(len(queries))
+        ]
+
+    def bounds(self, shard: Shard, queries: Sequence[Query]) -> tuple[Tensor, Columns]:
+        """(queries, rows) upper bounds of the scores, on their way; the columns that give the scores."""
+        bounds = shard.align(self._columns(queries, self._operand, shard))
+        return bounds, self._columns(queries, "float32", shard)
+
+    def _checked(self, k: int, groups: Groups | None, prior: Scores | None) -> _Views:
+        """What `top` was told of the rows, on the devices, too. A search tells the same as the last one."""
+        last = self._views
+        if last is not None and last.groups is groups and last.prior is prior and k > 0:
+            return last
+        groups, prior = check_top(len(self), k, groups, prior)
+        parts: list[Tensor | None] = [None] * len(self.shards)
+        if prior is not None:
+            parts = [
+                torch.from_numpy(prior[start : start + len(shard)]).to(shard.device)
+                for start, shard in zip(self._starts, self.shards, strict=True)
+            ]
+        self._views = views = _Views(groups, prior, parts)
+        return views
+
+    def _reaching(self, i: int, bounds: Tensor, exact: Columns, k: int, views: _Views) -> Ids:
+        """Rows of the i-th shard that show its k best pictures, and those that rounding might make so."""
+        shard, start, prior = self.shards[i], self._starts[i], views.parts[i]
+        if prior is not None:
+            bounds = bounds * prior
+        count = min(len(shard), max(CANDIDATES, 4 * k))
+        while count > 0:
+            highest, rows = torch.topk(bounds, count)
+            scores = self._again(shard, rows, exact, prior)
+            pictures = None if views.groups is None else views.groups[start + rows.cpu().numpy()]
+            floor = _kth(scores, k, pictures) - 2 * ROUNDING
+            if floor > -np.inf or count == len(shard):
+                if count < len(shard) and float(highest[-1]) >= floor:
+                    rows = torch.nonzero(bounds >= floor)[:, 0]
+                    scores = self._again(shard, rows, exact, prior)
+                return np.asarray(rows.cpu().numpy()[scores >= floor])
+            count = min(len(shard), 4 * count)  # many views of few pictures: not yet k of them
+        return np.empty(0, np.int64)
+
+    def _again(self, shard: Shard, rows: Tensor, exact: Columns, prior: Tensor | None) -> Scores:
+        """Some rows' scores in float32, times their prior."""
+        parts = []
+        for some in torch.split(rows, AT_ONCE):
+            scores = shard.align_some(some, exact)[0]
+            parts.append(scores if prior is None else scores * prior[some])
+        return np.asarray(torch.cat(parts).cpu().numpy())
+
+    def _settled(
+        self, query: Query, rows: Ids, k: int, views: _Views, threads: int | None
+    ) -> tuple[Ids, Scores]:
+        """The k best pictures of some rows, by the C++ engine's scores."""
+        rows = np.sort(rows)
+        groups = None if views.groups is None else views.groups[rows]
+        prior = None if views.prior is None else views.prior[rows]
+        best, scores = best_of_groups(self._host.scores(query, rows, threads), k, groups, prior)
+        return rows[best], scores
+
+
+@dataclass(frozen=True)
+class _Views:
+    """Which rows are views of one picture, and their prior; `parts` are the shards' shares of the prior."""
+
+    groups: Groups | None
+    prior: Scores | None
+    parts: list[Tensor | None]
+
+
+def _kth(scores: Scores, k: int, pictures: Groups | None) -> float:
+    """The k-th best picture's score, by its best row: -inf where there are fewer."""
+    if pictures is not None:
+        order = np.argsort(-scores)
+        _, first = np.unique(pictures[order], return_index=True)
+        scores = scores[order[first]]
+    if len(scores) < k:
+        return -np.inf
+    return float(np.partition(scores, len(scores) - k)[len(scores) - k])
