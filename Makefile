@@ -10,10 +10,10 @@ else
   MAKE_VENV := $(PYTHON) -m venv $(VENV)
   INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 endif
-SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/cpp/*)
+SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/cpp/*.*pp src/cpp/kernels/*)
 PYTEST_ARGS ?=
 
-.PHONY: demo test test-gpu browser lint bench docs results clean
+.PHONY: demo test test-gpu sanitize browser lint bench docs results clean
 .DELETE_ON_ERROR:
 
 $(BIN)/python:
@@ -32,6 +32,9 @@ demo: $(VENV)/.demo ## index the demo pictures and open the page (ARGS=--no-serv
 
 test: $(VENV)/.dev browser ## the whole suite
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+sanitize: $(VENV)/.dev ## the engine's tests under address, undefined-behaviour and thread sanitizers
+	$(BIN)/python benchmarks/sanitize.py $(ARGS)
 
 $(VENV)/.gpu: $(VENV)/.dev
 	$(INSTALL) -e '.[gpu]'

@@ -17,52 +17,62 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-FILES = ("shape/engine", "depiction/test_quantisation.py")
+from engine_copy import LIBRARY, SOURCES, copy_package, run_tests
+
 TESTS = "compact or any_number or pruned or shortlist or largest or scan"
 
 # What it is, the file, the right line, the wrong one.
 MUTANTS = [
     ("no mutation: the tests pass", "kernels.cpp", "", ""),
-    ("a sine's sign in gamma", "kernels.cpp", "c[0][1] -= qcs * vcc;", "c[0][1] += qcs * vcc;"),
+    ("a sine's sign in gamma", "kernels/coefficients.hpp", "c[0][1] -= qcs * vcc;", "c[0][1] += qcs * vcc;"),
     (
         "an even product taken for an odd one",
-        "kernels.cpp",
+        "kernels/coefficients.hpp",
         "add_square(o, e, qij + k",
         "add_square(e, o, qij + k",
     ),
     (
         "mirroring along y too",
-        "kernels.cpp",
+        "kernels/coefficients.hpp",
         "add_pair(b.odd, b.odd, q + o + 1",
         "add_pair(b.even, b.odd, q + o + 1",
     ),
-    ("the mirror's sign", "kernels.cpp", "b[1][at] = even - odd;", "b[1][at] = even + odd;"),
-    ("-d forgotten", "kernels.cpp", "return even + abs(odd);", "return even + odd;"),
+    ("the mirror's sign", "kernels/coefficients.hpp", "b[1][at] = even - odd;", "b[1][at] = even + odd;"),
+    ("-d forgotten", "kernels/translations.hpp", "return even + abs(odd);", "return even + odd;"),
     (
         "x and y of the coefficients exchanged",
-        "kernels.cpp",
+        "kernels/translations.hpp",
         "table[1] * b[2 * kDx + j];",
         "table[1] * b[kDx + j];",
     ),
-    ("the norm of another kernel", "kernels.cpp", "(norm * db.kernels + kernel)", "(norm * db.kernels)"),
+    (
+        "the norm of another kernel",
+        "kernels/lanes.hpp",
+        "(norm * db.kernels + kernel)",
+        "(norm * db.kernels)",
+    ),
     (
         "a byte of the neighbour",
-        "kernels.cpp",
+        "kernels/lanes.hpp",
         "out[1] = upper_byte(square[i] << 16);",
         "out[1] = upper_byte(square[i] << 8);",
     ),
-    ("the winner's side", "kernels.cpp", "choose(odd < 0.0f,", "choose(odd > 0.0f,"),
-    ("a bound that is too low", "kernels.cpp", "slack -= profile[k]", "slack -= 0 * profile[k]"),
+    ("the winner's side", "kernels/translations.hpp", "choose(odd < 0.0f,", "choose(odd > 0.0f,"),
+    ("a bound that is too low", "kernels/bound.hpp", "slack -= profile[k]", "slack -= 0 * profile[k]"),
     ("ties to the higher number", "selection.hpp", "id < other.id", "id > other.id"),
     (
         "signs that agree taken for signs that differ",
-        "kernels.cpp",
+        "kernels/near.hpp",
         "!= (variables_[t % side_",
         "== (variables_[t % side_",
     ),
-    ("energy on one side only", "kernels.cpp", "(even - odd) * (even - odd)", "(even + odd) * (even + odd)"),
-    ("a neighbour's table", "kernels.cpp", "repeated(table + 16)", "repeated(table)"),
+    (
+        "energy on one side only",
+        "kernels/energy.hpp",
+        "(even - odd) * (even - odd)",
+        "(even + odd) * (even + odd)",
+    ),
+    ("a neighbour's table", "kernels/product_codes.hpp", "repeated(table + 16)", "repeated(table)"),
     (
         "uphill taken for downhill",
         "settle.hpp",
@@ -94,32 +104,29 @@ def compiled(sources: Path, package: Path, kept: Path) -> None:
     headers = [root / "include", root / "ext/robin_map/include", sysconfig.get_path("include")]
     flags = ["-std=c++17", "-O1", "-fPIC", "-w", "-fno-strict-aliasing", "-DSKETCHSEEK_BUILD=portable"]
     parts = {
-        kernels: ("kernels.cpp", "simd.hpp", "engine.hpp"),
-        module: ("module.cpp", "settle.hpp", "selection.hpp", "threads.hpp", "engine.hpp"),
-        root / "src" / "nb_combined.cpp": (),
+        kernels: [
+            kernels,
+            *sorted((sources / "kernels").iterdir()),
+            sources / "simd.hpp",
+            sources / "engine.hpp",
+        ],
+        module: [module, *(sources / f"{name}.hpp" for name in ("settle", "selection", "threads", "engine"))],
+        root / "src" / "nb_combined.cpp": [],
     }
     objects = []
     for source, files in parts.items():
-        content = "".join((sources / name).read_text() for name in files)
+        content = "".join(file.read_text() for file in files)
         target = kept / f"{source.stem}-{hashlib.sha256(content.encode()).hexdigest()[:16]}.o"
         if not target.exists():
             command = ["c++", *flags, *(f"-I{h}" for h in headers), "-c", str(source), "-o", str(target)]
             subprocess.run(command, check=True)
         objects.append(str(target))
-    library = package / "engine" / f"_engine{sysconfig.get_config_var('EXT_SUFFIX')}"
-    subprocess.run(["c++", "-shared", *objects, "-o", str(library), "-pthread"], check=True)
+    subprocess.run(["c++", "-shared", *objects, "-o", str(package / LIBRARY), "-pthread"], check=True)
 
 
 def caught(package: Path) -> bool:
     """Whether the tests fail with this engine."""
-    tests = [str(ROOT / "tests" / name) for name in FILES]
-    program = (
-        "import sys; sys.meta_path[:] = [f for f in sys.meta_path if 'Editable' not in type(f).__name__ "
-        f"and 'Redirect' not in type(f).__name__]; sys.path.insert(0, {str(package.parent)!r}); "
-        f"import pytest; sys.exit(pytest.main(['-x', '-q', *{tests!r}, '-k', {TESTS!r}]))"
-    )
-    command = [sys.executable, "-c", program]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = run_tests(package, TESTS)
     failed = re.findall(r"^FAILED \S+::(\S+)", done.stdout, re.MULTILINE)
     print(f"    {failed[0] if failed else done.stdout.strip().splitlines()[-1]}", flush=True)
     return done.returncode != 0
@@ -131,10 +138,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as kept:
         for name, file, right, wrong in MUTANTS:
             with tempfile.TemporaryDirectory() as folder:
-                package, sources = Path(folder) / "sketchseek", Path(folder) / "cpp"
-                ignored = shutil.ignore_patterns("*.so", "__pycache__", "page", "*.onnx")
-                shutil.copytree(ROOT / "src" / "sketchseek", package, ignore=ignored)
-                shutil.copytree(ROOT / "src" / "cpp", sources)
+                package, sources = copy_package(Path(folder)), Path(folder) / "cpp"
+                shutil.copytree(SOURCES, sources)
                 text = (sources / file).read_text()
                 if right not in text:
                     raise SystemExit(f"the line that '{name}' changes is gone: {right}")

@@ -53,10 +53,11 @@ struct Query {
   bool mirror;
 };
 
-// Which pictures: `ids` when given, otherwise begin ... end. Outputs are indexed from 0.
+// Which rows: `ids` when given, otherwise begin ... end. Outputs are indexed from 0.
 struct Range {
   int64_t begin, end;
-  const int64_t* ids;
+  const int64_t* ids = nullptr;
+  const float* prior = nullptr;  // (n,) what the scores of rows are multiplied with, where given
 };
 
 // Where the maximum is: translations in steps of the pose.
@@ -82,7 +83,7 @@ struct PartCodes {
 struct Kernels {
   const char* name;
   bool (*supported)();
-  // Exact scores. Where poses have profiles, a picture that cannot reach `threshold` may get any score below it.
+  // Exact scores, times the prior. Where poses have profiles, a row that cannot reach `threshold` may get any below it.
   void (*score)(const Database&, const Query&, Range, float threshold, float* out);
   // Mean amplitudes of the rows that come highest, relative to them: (poses, nx - 1), a profile for each pose.
   void (*profile)(const Database&, const Query&, Range, float* out);

@@ -30,6 +30,8 @@ using In = nb::ndarray<const T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Out = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 using Ids = std::optional<In<int64_t, 1>>;
+using Groups = std::optional<In<int32_t, 1>>;
+using Prior = std::optional<In<float, 1>>;
 
 // Everything that the kernels take for granted is asked of the arguments here, where they come in.
 void require(bool holds, const char* sentence) {
@@ -230,12 +232,24 @@ class Collection {
                        [&](Range range, float* out) { kernels_->project(db_, query.view(), range, axis, out); });
   }
 
-  // The k best, by score and then by number. A sample is scored first: it says how high a picture must come, and
-  // what high rows look like.
-  nb::tuple top(const PreparedQuery& query, int64_t k, int threads) const {
+  // The k best, by score and then by number: of rows, or of groups of rows (n,), each by its best. Scores are multiplied
+  // with a prior (n,) where there is one. A sample is scored first: it says how high a row must come, and what high rows
+  // look like. Then those of the highest prior, a picture's whole before its parts: they make the bar for the others.
+  nb::tuple top(const PreparedQuery& query, int64_t k, Groups groups, Prior prior, int threads) const {
     check(query, threads);
     require(k > 0, "k must be positive");
-    Top top(std::min(k, std::max<int64_t>(db_.n, 1)));
+    require(!groups || (int64_t)groups->size() == db_.n, "groups must be a number for each row");
+    require(!prior || (int64_t)prior->size() == db_.n, "prior must be a factor for each row");
+    std::vector<int64_t> parts[2];
+    const float highest = prior && db_.n ? *std::max_element(prior->data(), prior->data() + db_.n) : 1;
+    for (int64_t i = 0; prior && i < db_.n; ++i) {
+      require(prior->data()[i] > 0 && prior->data()[i] <= 1, "prior must be in (0, 1]");
+      parts[prior->data()[i] < highest].push_back(i);
+    }
+    const float* factors = prior ? prior->data() : nullptr;
+    const int32_t* numbers = groups ? groups->data() : nullptr;
+    k = std::min(k, std::max<int64_t>(db_.n, 1));
+    Top top(k, numbers);
     std::vector<float> profiles(query.view().count * (db_.nx - 1));
     std::vector<Pose> poses;
     Query view = query.view();
@@ -244,20 +258,28 @@ class Collection {
       for (int64_t i = 0; i < kSample; ++i) sample[i] = i * (db_.n / kSample);
       std::vector<float> scores(kSample);
       without_lock(kSample, kChunkOfTop / 4, threads, [&](int64_t begin, int64_t end) {
-        kernels_->score(db_, view, Range{begin, end, sample.data()}, kNoThreshold, scores.data() + begin);
+        kernels_->score(db_, view, Range{begin, end, sample.data(), factors}, kNoThreshold, scores.data() + begin);
       });
+      Top sampled(k, numbers);
+      sampled.offer(0, sample.data(), scores.data(), kSample);
+      sampled.settle();
+      top.raise(sampled.threshold());
       std::vector<int64_t> best = select_largest(scores.data(), kSample, kHighest);
       for (int64_t& id : best) id = sample[id];
       kernels_->profile(db_, view, Range{0, kHighest, best.data()}, profiles.data());
       poses = query.with_profiles(profiles.data());
       view.poses = poses.data();
-      top.raise_to_kth(scores);
     }
-    without_lock(db_.n, kChunkOfTop, threads, [&](int64_t begin, int64_t end) {
-      float out[kChunkOfTop];
-      kernels_->score(db_, view, Range{begin, end, nullptr}, top.threshold(), out);
-      top.offer(begin, out, end - begin);
-    });
+    auto scan = [&](const int64_t* ids, int64_t count) {
+      without_lock(count, kChunkOfTop, threads, [&](int64_t begin, int64_t end) {
+        float out[kChunkOfTop];
+        kernels_->score(db_, view, Range{begin, end, ids, factors}, top.threshold(), out);
+        top.offer(begin, ids ? ids + begin : nullptr, out, end - begin);
+      });
+      top.settle();
+    };
+    if (!prior) scan(nullptr, db_.n);
+    for (const std::vector<int64_t>& part : parts) scan(part.data(), (int64_t)part.size());
     auto [ids, scores] = top.sorted();
     return nb::make_tuple(handed_over(std::move(ids)), handed_over(std::move(scores)));
   }
@@ -435,7 +457,7 @@ Out<int64_t> largest_sums(In<uint8_t, 3> codes, In<uint8_t, 2> tables, int64_t n
   without_lock((n + kCodeBlock - 1) / kCodeBlock, kBlocks, threads, [&](int64_t begin, int64_t end) {
     uint16_t sums[kBlocks * kCodeBlock];
     kernels->sum_tables(view, begin, end, sums);
-    top.offer(begin * kCodeBlock, sums, std::min(n, end * kCodeBlock) - begin * kCodeBlock);
+    top.offer(begin * kCodeBlock, nullptr, sums, std::min(n, end * kCodeBlock) - begin * kCodeBlock);
   });
   return handed_over(std::move(top.sorted().first));
 }
@@ -480,7 +502,7 @@ NB_MODULE(_engine, m) {
       .def("scores", &Collection::scores, "query"_a, "ids"_a.none(), "threads"_a)
       .def("plain_scores", &Collection::plain_scores, "query"_a, "ids"_a.none(), "threads"_a)
       .def("project", &Collection::project, "query"_a, "axis"_a, "ids"_a.none(), "threads"_a)
-      .def("top", &Collection::top, "query"_a, "k"_a, "threads"_a)
+      .def("top", &Collection::top, "query"_a, "k"_a, "groups"_a.none(), "prior"_a.none(), "threads"_a)
       .def("locate", &Collection::locate, "query"_a, "ids"_a.none(), "guide"_a, "radius"_a, "threads"_a)
       .def("settle", &Collection::settle, "query"_a, "weights"_a, "frequencies"_a, "ids"_a, "starts"_a, "poses"_a,
            "threads"_a)

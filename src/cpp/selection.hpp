@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
-#include <functional>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -50,56 +49,68 @@ inline std::vector<int64_t> select_largest(const float* scores, int64_t n, int64
   return ids;
 }
 
-// The k best so far, from any thread.
+// The k best so far, from any thread. Rows of one group count as one, its best; without groups each counts.
 class Top {
  public:
-  explicit Top(int64_t k) : k_(k) {}
+  explicit Top(int64_t k, const int32_t* groups = nullptr) : k_(k), groups_(groups), room_(2 * k + 64) {}
 
-  // What a picture must reach to matter. It only grows, so that a late reader merely skips less.
+  // What a row must reach to matter. It only grows, so that a late reader merely skips less.
   float threshold() const { return threshold_.load(std::memory_order_relaxed); }
 
-  // At least k pictures score what the k-th of a sample does.
-  void raise_to_kth(std::vector<float> sample) {
-    if ((int64_t)sample.size() < k_) return;
-    std::nth_element(sample.begin(), sample.begin() + (k_ - 1), sample.end(), std::greater<float>());
-    raise(sample[k_ - 1]);
-  }
-
-  // Those of a run of pictures that reach the threshold.
+  // Those of some rows that reach the threshold: ids, or a run from `first` on.
   template <class T>
-  void offer(int64_t first_id, const T* scores, int64_t count) {
+  void offer(int64_t first, const int64_t* ids, const T* scores, int64_t count) {
     const float bar = threshold();
     std::vector<Scored> reaching;
     for (int64_t i = 0; i < count; ++i)
-      if ((float)scores[i] >= bar) reaching.push_back({(float)scores[i], first_id + i});
+      if ((float)scores[i] >= bar) reaching.push_back({(float)scores[i], ids ? ids[i] : first + i});
     if (reaching.empty()) return;
     std::lock_guard<std::mutex> lock(mutex_);
     kept_.insert(kept_.end(), reaching.begin(), reaching.end());
-    if ((int64_t)kept_.size() > 2 * k_ + 64) shrink();
+    if ((int64_t)kept_.size() <= room_) return;
+    shrink();
+    room_ = 2 * std::max(k_, (int64_t)kept_.size()) + 64;
+  }
+
+  // Takes what was offered so far into account; otherwise that waits until it is worth the while.
+  void settle() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    shrink();
+  }
+
+  // Somebody knows of k that score this.
+  void raise(float score) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    threshold_.store(std::max(score, threshold()), std::memory_order_relaxed);
   }
 
   std::pair<std::vector<int64_t>, std::vector<float>> sorted() {
+    settle();
     std::sort(kept_.begin(), kept_.end());
-    if ((int64_t)kept_.size() > k_) kept_.resize(k_);
     std::pair<std::vector<int64_t>, std::vector<float>> out;
     for (const Scored& scored : kept_) out.first.push_back(scored.id), out.second.push_back(scored.score);
     return out;
   }
 
  private:
-  void raise(float score) {
-    float seen = threshold();
-    while (score > seen && !threshold_.compare_exchange_weak(seen, score)) {
-    }
-  }
-
+  // Leaves the best of each group, and at most k. At least k groups score what the k-th of them does.
   void shrink() {
+    if (groups_) {
+      std::sort(kept_.begin(), kept_.end(), [this](const Scored& a, const Scored& b) {
+        return groups_[a.id] != groups_[b.id] ? groups_[a.id] < groups_[b.id] : a < b;
+      });
+      const auto same = [this](const Scored& a, const Scored& b) { return groups_[a.id] == groups_[b.id]; };
+      kept_.erase(std::unique(kept_.begin(), kept_.end(), same), kept_.end());
+    }
+    if ((int64_t)kept_.size() < k_) return;
     std::nth_element(kept_.begin(), kept_.begin() + (k_ - 1), kept_.end());
     kept_.resize(k_);
-    raise(kept_[k_ - 1].score);
+    threshold_.store(std::max(kept_[k_ - 1].score, threshold()), std::memory_order_relaxed);
   }
 
   const int64_t k_;
+  const int32_t* const groups_;
+  int64_t room_;
   std::atomic<float> threshold_{-3.0f};
   std::mutex mutex_;
   std::vector<Scored> kept_;

@@ -105,6 +105,13 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     p.add_argument(
         "--no-mirror", dest="mirror", action="store_false", help="don't look for the mirrored drawing"
     )
+    p.add_argument(
+        "--turn",
+        type=_turn,
+        default=0.0,
+        metavar="DEGREES|any",
+        help="also look for the drawing turned, by up to so many degrees either way",
+    )
     p.add_argument("--method", choices=("exhaustive", "projections", "dpf"), default="exhaustive")
     p.add_argument("--shortlist", type=_positive, metavar="S", help="pictures to re-rank (projections, dpf)")
     p.add_argument(
@@ -263,6 +270,7 @@ def run_search(args: argparse.Namespace) -> int:
         expand=args.expand,
         blend=args.blend,
         mirror=args.mirror,
+        turn=args.turn,
         method=args.method,
         shortlist=args.shortlist,
         rerank=args.rerank,
@@ -493,6 +501,15 @@ def _token(text: str) -> str | None:
         return checked_token(text)
     except SketchseekError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _turn(text: str) -> float:
+    if text == "any":
+        return 180.0
+    value = float(text)
+    if not 0 <= value <= 180:
+        raise argparse.ArgumentTypeError("must be from 0 to 180, or any")
+    return value
 
 
 def _check_same(index: Any, args: argparse.Namespace) -> None:

@@ -7,10 +7,11 @@ import pytest
 
 from sketchseek.contours.points import Points
 from sketchseek.evaluation.planted import outline_points, random_curves, random_shape
+from sketchseek.maps.components import columns
 from sketchseek.search.clutter import STRENGTH, local_scores, share_inside
 from sketchseek.search.order import reordered
 from sketchseek.search.ranking import Collection, rank
-from sketchseek.shape.descriptor import decode, describe, encode, feature_map, norms
+from sketchseek.shape.descriptor import decode, describe, encode, norms
 from sketchseek.shape.energy import CELLS, energy_cells, orientation_weights, roots, samples
 from sketchseek.shape.query import Query
 from sketchseek.shape.settings import Settings
@@ -30,7 +31,7 @@ def collection_of(*points):
 def test_energy_is_the_norm():
     """Parseval: the mean energy over a period is the squared norm, if the frequencies were multiples."""
     v = describe(random_curves(3), SETTINGS)
-    along = feature_map(samples(SETTINGS), SETTINGS.frequencies) * roots(SETTINGS)
+    along = columns(samples(SETTINGS), SETTINGS.frequencies) * roots(SETTINGS)
     cube = v.reshape(SETTINGS.shape)
     total = 0.0
     for c, w in enumerate(orientation_weights(SETTINGS)):

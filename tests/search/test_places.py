@@ -10,12 +10,13 @@ from sketchseek.contours.points import Points
 from sketchseek.evaluation.experiment import view_of
 from sketchseek.evaluation.extraction import PictureContours
 from sketchseek.evaluation.planted import outline_points, random_curves, random_shape
+from sketchseek.search.clutter import share_inside
 from sketchseek.search.evenness import densities, evenness
 from sketchseek.search.hit import overlap
 from sketchseek.search.order import order_scores
 from sketchseek.search.ranking import METHODS, Collection, every_view, located, rank
 from sketchseek.search.search import Options, ranked, search
-from sketchseek.shape.query import Query
+from sketchseek.shape.query import Query, turns
 from sketchseek.shape.settings import Settings
 
 SETTINGS = Settings.preset("precise")
@@ -182,3 +183,46 @@ def test_turned_hits_are_looked_at_where_they_were_found():
     right = evenness(collection, query, found)
     assert right > 0.93
     assert evenness(collection, query, replace(found, mirrored=~found.mirrored)) < right - 0.1
+
+
+def test_turned_by_any_angle_it_is_found_and_drawn_turned(sketch):
+    turned = sketch.points.rotated(np.deg2rad(112)).scaled(0.7).translated(30, -20)
+    others = [sketch_of(50 + i).points.scaled(0.8) for i in range(12)]
+    tilted = sketch.points.rotated(np.deg2rad(-11)).scaled(0.8)
+    seen = [contours(joined(points)) for points in (*others, turned, tilted)]
+    view = view_of(seen, SETTINGS)
+    upright, little, every = (search(view, sketch, Options(2, turn=turn)) for turn in (0, 15, 180))
+    assert upright[0].rotation == 0
+    assert little[0].id == "13"
+    assert little[0].to_dict()["rotation"] == pytest.approx(-11, abs=4)
+    assert {hit.id for hit in every} == {"12", "13"}
+    hit = next(hit for hit in every if hit.id == "12")
+    assert not hit.mirrored
+    assert hit.to_dict()["rotation"] == pytest.approx(112, abs=4)
+    drawn = np.stack([turned.x, turned.y], axis=1) * 2 + 400
+    assert hit.box == pytest.approx((*drawn.min(axis=0), *drawn.max(axis=0)), abs=25)
+    outline = np.concatenate(hit.outline())
+    near = np.abs(outline[:, None] - drawn[None]).max(axis=2).min(axis=1)
+    assert np.median(near) < 12
+
+
+def test_turns_are_even_and_begin_with_none():
+    assert turns(0) == (0.0,)
+    for most in (10, 15, 40, 180):
+        degrees = np.rad2deg(turns(most))
+        assert degrees[0] == 0
+        assert np.diff(np.sort(degrees)).max() <= 15 + 1e-9
+        assert np.abs(degrees).max() == pytest.approx(most)
+    assert len(turns(180)) == 24
+    with pytest.raises(ValueError, match="turn"):
+        turns(181)
+    with pytest.raises(ValueError, match="turn"):
+        Options(turn=-1)
+
+
+def test_the_box_of_a_turned_drawing_is_that_of_the_turned_lines(sketch):
+    query = Query.of(sketch.points, SETTINGS, rotations=(0.0, 0.7))
+    collection = Collection.of([sketch.points.rotated(0.7).mirrored().scaled(0.8)], SETTINGS)
+    found = rank(collection, query)
+    assert (found.rotation[0], found.mirrored[0]) == (pytest.approx(0.7), True)
+    assert share_inside(collection.energy(found.rows), query, found)[0] > 0.8

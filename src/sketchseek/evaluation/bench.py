@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 SHORTLIST = 50_000
 PHOTOS = 200  # whose contours the descriptors are made of
 QUERIES = 3
+VIEWS, PRIOR = 12, 0.9  # the same rows as views of fewer pictures, the first of each its whole
 _BLOCK = 8192
 _PATIENCE = 3.0  # seconds after which a measurement is not repeated
 
@@ -159,6 +160,10 @@ def run_bench(
     )
     measure("exhaustive-plain", lambda q: engine.plain_scores(q, threads=threads), flops=work["plain"])
     measure_engine("exhaustive-top100", lambda q, c: engine.top(q, 100, threads=c))
+    row = np.arange(pictures)
+    groups = (row // VIEWS).astype(np.int32)
+    prior = np.where(row % VIEWS, PRIOR, 1.0).astype(np.float32)
+    measure_engine("views-top100", lambda q, c: engine.top(q, 100, threads=c, groups=groups, prior=prior))
     measure_engine(
         "two-stage", lambda q, c: rank(collection, q, method="dpf", k=100, shortlist=short, threads=c)
     )
@@ -199,6 +204,7 @@ COMPARED = {
     "rerank-numpy": "rerank-exact",
     "exhaustive-plain": "exhaustive",
     "exhaustive-top100": "exhaustive",
+    "views-top100": "exhaustive",
     "expanded-top100": "exhaustive-top100",
 }
 """What the time of a method is shown as a multiple of, measured with as many threads."""
@@ -302,8 +308,9 @@ def _moved_projections(query: Query) -> NDArray[np.float32]:
     """The x-projection of the drawing in every pose, mirror and translation: (90, Dx * Do) by default."""
     import numpy as np
 
+    from ..maps.components import columns
     from ..shape.alignment import polynomial_1d
-    from ..shape.descriptor import feature_map, mirror_signs, projection
+    from ..shape.descriptor import mirror_signs, projection
     from ..shape.settings import RADIANS, X
 
     signs = projection(mirror_signs(query.settings), X, query.settings)
@@ -313,7 +320,7 @@ def _moved_projections(query: Query) -> NDArray[np.float32]:
         unit = query.projections[pose, X - 1] / max(float(query.norms[pose, X]), 1e-30)
         for vector in (unit, unit * signs) if query.mirror else (unit,):
             linear = polynomial_1d(vector, identity, query.settings)  # coefficients of each component
-            variables = feature_map(query.translations(pose) * RADIANS, query.settings.frequencies)
+            variables = columns(query.translations(pose) * RADIANS, query.settings.frequencies)
             moved.append(variables @ linear.T)
     return np.concatenate(moved).astype(np.float32)
 
@@ -386,8 +393,8 @@ def _numpy_rerank(
     """The exact alignment as two GEMMs a pose and mirror: coefficients, then N2 products a translation."""
     import numpy as np
 
+    from ..maps.components import columns
     from ..shape.alignment import polynomial_2d, variants
-    from ..shape.descriptor import feature_map
     from ..shape.settings import RADIANS
 
     settings = query.settings
@@ -396,7 +403,7 @@ def _numpy_rerank(
     identity = np.eye(settings.dimensions, dtype=np.float32)
     for pose, _, unit in variants(query):
         linear = polynomial_2d(unit, identity, settings).reshape(-1, n2).astype(np.float32)
-        c = feature_map(query.translations(pose) * RADIANS, settings.frequencies)
+        c = columns(query.translations(pose) * RADIANS, settings.frequencies).astype(np.float32)
         variables = np.einsum("xa,yb->abxy", c, c).reshape(n2, -1)
         for begin in range(0, len(vectors), 2048):
             part = slice(begin, begin + 2048)

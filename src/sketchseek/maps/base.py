@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..kernels import RBF, Array, Kernel
+from .components import columns, per_component
 from .optimization import best_weights
 
 DEFAULT_KERNELS = (RBF(0.12), RBF(0.16), RBF(0.20))
@@ -81,12 +82,7 @@ class FeatureMap:
 
     def columns(self, x: Array) -> Array:
         """`transform` of an array of any shape: (...) -> (..., 2 n_frequencies - 1), unchecked."""
-        phase = x[..., None] * self.frequencies_[1:]
-        out = np.empty((*x.shape, 2 * len(self.frequencies_) - 1))
-        out[..., 0] = 1.0
-        np.cos(phase, out=out[..., 1::2])
-        np.sin(phase, out=out[..., 2::2])
-        return out
+        return columns(x, self.frequencies_)
 
     def fit_transform(self, X: ArrayLike, y: object = None) -> Array:
         """`fit`, then `transform`."""
@@ -109,7 +105,7 @@ class FeatureMap:
 
     def column_weights(self, kernel: int | Kernel = 0) -> Array:
         """(2 n_frequencies - 1,): a kernel's weight of each column, equal for cosine and sine."""
-        return np.repeat(self._weights(kernel), 2)[1:]
+        return per_component(self._weights(kernel))
 
     def weights_for(self, kernel: Kernel) -> Array:
         """(n_frequencies,): best nonnegative weights of any further kernel on the fitted frequencies.

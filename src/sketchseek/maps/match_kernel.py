@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from ..kernels import Array, Kernel, Normalization, check_elements, check_weights
 from .base import FeatureMap, check_finite
+from .components import turns
 
 Choice = int | Kernel | Sequence[int | Kernel]
 
@@ -126,7 +127,7 @@ class MatchKernel:
         for dimension in self._checked_offsets(dict.fromkeys(dimensions, 0.0)):
             w_axes[dimension] = d + dimension
             out.append(2 * d + dimension)
-            operands += [_pairs(self.shape[dimension]), [dimension, d + dimension, 2 * d + dimension]]
+            operands += [turns(self.shape[dimension]), [dimension, d + dimension, 2 * d + dimension]]
         return np.asarray(np.einsum(V, v_axes, W, w_axes, *operands, out, optimize=True))  # type: ignore[call-overload]
 
     def scores(
@@ -176,14 +177,3 @@ class MatchKernel:
         if not all(dimension in range(len(self.maps)) for dimension in offsets):
             raise ValueError(f"dimensions must be from 0 to {len(self.maps) - 1}, not {list(offsets)}")
         return {dimension: check_finite(amounts, "offsets") for dimension, amounts in offsets.items()}
-
-
-def _pairs(columns: int) -> Array:
-    """(D, D, D): which products of V's and W's columns make up each coefficient (tripol1)."""
-    form = np.zeros((columns, columns, columns))
-    form[0, 0, 0] = 1.0
-    for c in range(1, columns, 2):
-        s = c + 1
-        form[c, c, c] = form[s, s, c] = 1.0  # beta = Vc Wc + Vs Ws
-        form[c, s, s], form[s, c, s] = 1.0, -1.0  # gamma = Vc Ws - Vs Wc
-    return form

@@ -28,10 +28,9 @@ def share_inside(cells: Floats, query: Query, ranking: Ranking) -> NDArray[np.fl
 
     cells : (k, CELLS, CELLS), those of the ranking's pictures.
     """
-    half_x = query.points.width * ranking.scale / 2 + MARGIN
-    half_y = query.points.height * ranking.scale / 2 + MARGIN
-    inside_x = _covered(ranking.dx - half_x, ranking.dx + half_x, query.settings)
-    inside_y = _covered(ranking.dy - half_y, ranking.dy + half_y, query.settings)
+    x0, y0, x1, y1 = _extents(query, ranking) * ranking.scale
+    inside_x = _covered(ranking.dx + x0 - MARGIN, ranking.dx + x1 + MARGIN, query.settings)
+    inside_y = _covered(ranking.dy + y0 - MARGIN, ranking.dy + y1 + MARGIN, query.settings)
     share: NDArray[np.float64] = np.einsum("ki,kij,kj->k", inside_x, cells, inside_y)
     return np.clip(share, 0, 1)
 
@@ -55,6 +54,21 @@ def local_scores(
     if is_line_art is not None:
         share = np.where(is_line_art, 1.0, share)
     return ranking.score / np.sqrt(1 - strength + strength * share)
+
+
+def _extents(query: Query, ranking: Ranking) -> NDArray[np.float64]:
+    """(4, k) x0, y0, x1, y1 of the drawing at full size about its centre, turned and mirrored as hits are."""
+    points = query.points
+    boxes = np.empty((len(ranking), 4))
+    for rotation in np.unique(ranking.rotation):
+        half = np.array([points.width, points.height]) / 2
+        box = np.concatenate([-half, half])
+        if rotation and len(points):
+            turned = points.rotated(float(rotation))
+            box = np.array([turned.x.min(), turned.y.min(), turned.x.max(), turned.y.max()])
+        boxes[ranking.rotation == rotation] = box
+    mirrored = np.stack([-boxes[:, 2], boxes[:, 1], -boxes[:, 0], boxes[:, 3]], axis=1)
+    return np.where(ranking.mirrored[:, None], mirrored, boxes).T
 
 
 def _covered(low: NDArray[Any], high: NDArray[Any], settings: Settings) -> NDArray[np.float64]:

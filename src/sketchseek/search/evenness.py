@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..shape.descriptor import decode, feature_map
+from ..maps.components import columns
+from ..shape.descriptor import decode
 from ..shape.query import Query, posed
 from ..shape.settings import RADIANS, Floats, Settings
 from .ranking import Collection, Ranking
@@ -61,8 +62,8 @@ def _points_side(query: Query, scale: float, rotation: float, mirrored: bool) ->
     settings, chosen = query.settings, _sampled(query)
     points = posed(query.points, scale, rotation)
     points = points.mirrored() if mirrored else points
-    x, y = (feature_map(a[chosen] * RADIANS, settings.frequencies) for a in (points.x, points.y))
-    o = feature_map(2 * points.angle[chosen], settings.orientation_frequencies)
+    x, y = (columns(a[chosen] * RADIANS, settings.frequencies) for a in (points.x, points.y))
+    o = columns(2 * points.angle[chosen], settings.orientation_frequencies)
     each = np.einsum("ni,nj,nk->nijk", x, y, o, optimize=True).reshape(len(chosen), -1)
     kernel = int(np.abs(np.asarray(settings.scales) - scale).argmin())
     weighted: Floats = (each * settings.component_weights[kernel]).astype(np.float32)

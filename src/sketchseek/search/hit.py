@@ -53,9 +53,12 @@ class Pose:
         return placed.astype(np.float32)
 
     def box(self, points: Points, size: tuple[int, int]) -> Box:
-        """Where the tight box of a drawing's points lands, in pixels; its corners decide."""
+        """Where the tight box of a drawing's points lands, in pixels; turned, that of the turned points."""
         w, h = points.width / 2, points.height / 2
-        corners = self.to_pixels(np.array([[-w, -h], [w, -h], [w, h], [-w, h]], np.float32), size)
+        drawn = np.array([[-w, -h], [w, -h], [w, h], [-w, h]], np.float32)
+        if self.rotation and len(points):
+            drawn = np.stack([points.x, points.y], axis=1)
+        corners = self.to_pixels(drawn, size)
         (x0, y0), (x1, y1) = corners.min(axis=0), corners.max(axis=0)
         return round(float(x0), 2), round(float(y0), 2), round(float(x1), 2), round(float(y1), 2)
 

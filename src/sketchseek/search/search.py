@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SketchseekError
-from ..shape.query import Query
+from ..shape.query import Query, turns
 from .clutter import STRENGTH
 from .confidence import BY_EVERYTHING, BY_SHAPE
 from .hit import Hit, Place, overlap
@@ -38,6 +38,8 @@ CANDIDATES = 500
 """How many of the best by the plain score are looked at closer."""
 THOROUGH = 100
 """Of how many of the best then all views are looked at."""
+FINE_TURN = 5.0
+"""Degrees from one rotation to the next with which those are looked at."""
 ALSO = 0.8
 """Another place in a picture is one whose score is at least this share of the best place's."""
 APART = 0.5
@@ -50,6 +52,7 @@ class Options:
 
     k, offset : the best k hits after the first `offset`.
     mirror : also look for the mirrored drawing.
+    turn : also look for the drawing turned, by up to so many degrees either way; 180 is any angle.
     expand : how many first hits to ask again with, by what they depict; 0 for none.
     blend : weight of the drawing's own picture descriptor beside its shape; 0 is shape alone.
     picked : ids of pictures that are right: ask again with these instead of the first hits.
@@ -64,6 +67,7 @@ class Options:
     k: int = 20
     offset: int = 0
     mirror: bool = True
+    turn: float = 0.0
     expand: int | None = None
     blend: float | None = None
     picked: Sequence[str] = ()
@@ -81,6 +85,8 @@ class Options:
             raise ValueError(f"k must be positive, got {self.k}")
         if self.offset < 0:
             raise ValueError(f"offset must not be negative, got {self.offset}")
+        if not 0 <= self.turn <= 180:
+            raise ValueError(f"turn must be from 0 to 180 degrees, got {self.turn}")
 
     @property
     def ranking(self) -> dict[str, Any]:
@@ -127,7 +133,7 @@ def search(view: View, sketch: Sketch, options: Options) -> list[Hit]:
 
 def ranked(view: View, sketch: Sketch, options: Options) -> Answer:
     """The best `offset + k` pictures of a view that has some."""
-    query = Query.of(sketch.points, view.settings, mirror=options.mirror)
+    query = Query.of(sketch.points, view.settings, mirror=options.mirror, rotations=turns(options.turn))
     among = None if options.folder is None else view.folders.under(options.folder)
     shape = EngineScores(view.collection, query, options, among)
     count = min(options.offset + options.k, len(shape))
@@ -185,7 +191,10 @@ def _by_shape(view: View, shape: EngineScores, count: int) -> Answer:
     if options.clutter == 0:
         return Answer(query, found.take(slice(count)), found.score[:count], BY_SHAPE(found.score[:count]))
     first, score = _reordered(view, query, found.take(slice(CANDIDATES)), options)
-    if view.collection.has_windows:
+    if options.turn:
+        finer = turns(options.turn, FINE_TURN)
+        query = Query.of(query.points, query.settings, mirror=options.mirror, rotations=finer)
+    if view.collection.has_windows or options.turn:
         every, by = _every_place(view, query, first.ids[:THOROUGH], options)
         best, at = every.best_of_pictures(), np.sort(np.unique(every.ids, return_index=True)[1])
         first, score = best + first.take(slice(THOROUGH, None)), np.concatenate([by[at], score[THOROUGH:]])

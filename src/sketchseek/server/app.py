@@ -52,7 +52,7 @@ from .searches import BusyError, DisconnectedError, Searches, SupersededError
 from .security import Gate, problem
 
 if TYPE_CHECKING:
-    from ..search.hit import Hit
+    from ..search.hit import Hit, Pose
 
 LOG = logging.getLogger("sketchseek.server")
 CORES = os.cpu_count() or 1
@@ -251,7 +251,9 @@ class Service:
             options.k,
             offset=options.offset,
             mirror=options.mirror,
+            turn=180.0 if options.turn == "any" else options.turn,
             expand=options.expand,
+            blend=options.blend,
             picked=options.picked,
             folder=options.folder,
             threads=threads,
@@ -310,9 +312,13 @@ def file_response(request: Request, file: File, caching: str) -> Response:
 
 def hit_body(hit: Hit) -> dict[str, Any]:
     """A hit as JSON. A file name that is no text is shown as well as it can be."""
-    placed = [stroke.round(1).tolist() for stroke in hit.outline()]
+
+    def placed(pose: Pose) -> list[Any]:
+        return [stroke.round(1).tolist() for stroke in hit.outline(pose=pose)]
+
     path = os.fsencode(hit.picture).decode("utf-8", "replace")
-    return {**hit.to_dict(), "picture": path, "outline": placed}
+    also = [{**place.to_dict(), "outline": placed(place.pose)} for place in hit.also]
+    return {**hit.to_dict(), "picture": path, "outline": placed(hit.pose), "also": also}
 
 
 def picks(texts: dict[str, Any]) -> dict[str, list[str]]:
@@ -380,6 +386,7 @@ FORM = {
         "picture": {"type": "string", "format": "binary"},
         "k": {"type": "integer", "minimum": 1, "maximum": 100},
         "mirror": {"type": "boolean"},
+        "turn": {"type": "number", "minimum": 0, "maximum": 180},
     },
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -12,6 +12,7 @@ DEFAULTS = Limits()
 Coordinate = Annotated[float, Field(ge=-DEFAULTS.coordinate, le=DEFAULTS.coordinate, allow_inf_nan=False)]
 Point = Annotated[list[Coordinate], Field(min_length=2, max_length=2)]
 Stroke = Annotated[list[Point], Field(min_length=1, max_length=DEFAULTS.points)]
+Degrees = Annotated[float, Field(ge=0, le=180, allow_inf_nan=False)]
 PictureId = Annotated[str, Field(pattern=r"^[0-9A-Za-z_-]{1,32}$")]
 
 
@@ -29,6 +30,16 @@ class Options(BaseModel):
         default=[], max_length=DEFAULTS.picked, description="Hits that are right: find more like them."
     )
     mirror: bool = Field(True, description="Also look for the mirrored drawing.")
+    blend: float | None = Field(
+        None,
+        ge=0,
+        le=100,
+        allow_inf_nan=False,
+        description="Weight of what the drawing depicts beside its shape; 0 is shape alone.",
+    )
+    turn: Degrees | Literal["any"] = Field(
+        0.0, description="Also look for the drawing turned, by up to so many degrees either way."
+    )
     folder: str | None = Field(
         None, max_length=4096, description="Only pictures in this folder and those below; see /api/folders."
     )
@@ -56,6 +67,17 @@ class FormOptions(Options):
     model_config = ConfigDict(extra="forbid", strict=False)
 
 
+class PlaceBody(BaseModel):
+    """Another place in the same picture."""
+
+    box: list[float] = Field(min_length=4, max_length=4)
+    score: float
+    scale: float
+    mirrored: bool
+    rotation: float = Field(description="Degrees, clockwise.")
+    outline: list[list[list[float]]]
+
+
 class HitBody(BaseModel):
     """A picture that was found."""
 
@@ -66,6 +88,7 @@ class HitBody(BaseModel):
     confidence: float = Field(ge=0, le=1, description="Orders the hits.")
     scale: float
     mirrored: bool
+    rotation: float = Field(description="Degrees, clockwise.")
     dx: float
     dy: float
     box: list[float] = Field(
@@ -74,6 +97,7 @@ class HitBody(BaseModel):
     width: int
     height: int
     outline: list[list[list[float]]] = Field(description="The drawing's strokes, in the picture's pixels.")
+    also: list[PlaceBody] = Field(description="Where else in the picture, best first.")
 
 
 class SearchAnswer(BaseModel):

@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..maps.components import columns, turns
 from .descriptor import mirror_signs, norms, projection
 from .placement import Placement, Start, radius_of
 from .query import Query
@@ -22,58 +23,47 @@ Array = NDArray[np.float64]
 
 _NEWTON_STEPS = 6
 
-# Moving the drawing by d turns its (cos, sin) parts of frequency w by w d. With query part q and database
-# part v, the coefficient of cos(w d) is qc vc + qs vs (beta), that of sin(w d) is qc vs - qs vc (gamma):
-# tripol1.
-_TURN = np.zeros((2, 2, 2))
-_TURN[0, 0, 0] = _TURN[0, 1, 1] = _TURN[1, 0, 1] = 1
-_TURN[1, 1, 0] = -1
-
-
-def basis(translations: ArrayLike, frequencies: ArrayLike) -> Array:
-    """(...,) radians -> (..., Dx): [1, cos w1 d, sin w1 d, ...], what the coefficients belong to."""
-    phase = np.asarray(translations, np.float64)[..., None] * np.asarray(frequencies)
-    parts = np.stack([np.cos(phase), np.sin(phase)], axis=-1)
-    return _drop_sine_of_zero(parts.reshape(*phase.shape[:-1], 2 * phase.shape[-1]), -1)
-
 
 def polynomial_1d(query: ArrayLike, vectors: ArrayLike, settings: Settings) -> Array:
     """Coefficients (..., Dx) of the similarity of two projections under a translation along their axis.
 
     `query` and `vectors` are projections: (Dx * Do,) and (..., Dx * Do).
     """
-    q, v = (_pairs_1d(a, settings) for a in (query, vectors))
-    coefficients = np.einsum("pqr,iqo,...iro->...ip", _TURN, q, v)
-    *lead, n, _ = coefficients.shape
-    return _drop_sine_of_zero(coefficients.reshape(*lead, 2 * n), -1)
+    dx, _, do = settings.shape
+    q = np.asarray(query, np.float64).reshape(dx, do)
+    linear = np.einsum("abp,ao->pbo", turns(dx), q).reshape(dx, dx * do)
+    coefficients: Array = np.asarray(vectors, np.float64) @ linear.T
+    return coefficients
 
 
 def polynomial_2d(query: ArrayLike, vectors: ArrayLike, settings: Settings) -> Array:
     """Coefficients (..., Dx, Dx) of the similarity under a translation in the plane; N2 = Dx * Dx of them."""
-    q, v = (_pairs_2d(a, settings) for a in (query, vectors))
-    half = np.einsum("PQR,iqjQo,...irjRo->...iqrjP", _TURN, q, v, optimize=True)
-    coefficients = np.einsum("pqr,...iqrjP->...ipjP", _TURN, half)
-    *lead, n, _, _, _ = coefficients.shape
-    square = coefficients.reshape(*lead, 2 * n, 2 * n)
-    return _drop_sine_of_zero(_drop_sine_of_zero(square, -1), -2)
+    dx = settings.shape[0]
+    q, turn = np.asarray(query, np.float64).reshape(settings.shape), turns(dx)
+    linear = np.einsum("abp,cdr,aco->prbdo", turn, turn, q, optimize=True).reshape(dx * dx, -1)
+    vectors = np.asarray(vectors, np.float64)
+    coefficients: Array = vectors @ linear.T
+    return coefficients.reshape(*vectors.shape[:-1], dx, dx)
 
 
 def evaluate_1d(coefficients: ArrayLike, d: ArrayLike, settings: Settings) -> Array:
     """The polynomial at translations d (T,), in pixels: (..., T). Equation `tripol1sm`."""
-    values: Array = np.asarray(coefficients) @ basis(np.asarray(d) * RADIANS, settings.frequencies).T
+    values: Array = (
+        np.asarray(coefficients) @ columns(np.asarray(d, np.float64) * RADIANS, settings.frequencies).T
+    )
     return values
 
 
 def evaluate_2d(coefficients: ArrayLike, dx: ArrayLike, dy: ArrayLike, settings: Settings) -> Array:
     """The polynomial on the grid dx x dy, in pixels: (..., Tx, Ty)."""
-    cx, cy = (basis(np.asarray(d) * RADIANS, settings.frequencies) for d in (dx, dy))
+    cx, cy = (columns(np.asarray(d, np.float64) * RADIANS, settings.frequencies) for d in (dx, dy))
     values: Array = cx @ np.asarray(coefficients) @ cy.T
     return values
 
 
 def binary_2d(coefficients: ArrayLike, dx: ArrayLike, dy: ArrayLike, settings: Settings) -> Array:
     """The binary polynomial: signs of the coefficients times signs of the variables, (..., Tx, Ty)."""
-    cx, cy = (_sign(basis(np.asarray(d) * RADIANS, settings.frequencies)) for d in (dx, dy))
+    cx, cy = (_sign(columns(np.asarray(d, np.float64) * RADIANS, settings.frequencies)) for d in (dx, dy))
     return cx @ _sign(np.asarray(coefficients)) @ cy.T
 
 
@@ -227,7 +217,7 @@ def settle(vectors: ArrayLike, query: Query, start: Start) -> Placement:
 def _taylor(B: Array, at: Array, settings: Settings) -> tuple[Array, Array, Array]:
     """Value (n,), gradient (n, 2) and Hessian (n, 2, 2) of c(x)^T B c(y) at (n, 2) radians."""
     w = np.repeat(settings.frequencies, 2)[1:]
-    c = basis(at, settings.frequencies)  # (n, 2, Dx)
+    c = columns(at, settings.frequencies)  # (n, 2, Dx)
     first = np.zeros_like(c)
     first[..., 1::2], first[..., 2::2] = -w[1::2] * c[..., 2::2], w[2::2] * c[..., 1::2]
     second = -np.square(w) * c
@@ -271,28 +261,3 @@ def _inverse(norm: ArrayLike) -> Array:
 
 def _sign(values: Array) -> Array:
     return np.where(values < 0, -1.0, 1.0)
-
-
-def _pairs_1d(vectors: ArrayLike, settings: Settings) -> Array:
-    """(..., Dx * Do) -> (..., nx, 2, Do): cosine and sine side by side, with a sine 0 of frequency 0."""
-    vectors = np.asarray(vectors, np.float64)
-    dx, _, do = settings.shape
-    v = _add_sine_of_zero(vectors.reshape(*vectors.shape[:-1], dx, do), -2)
-    return v.reshape(*vectors.shape[:-1], len(settings.frequencies), 2, do)
-
-
-def _pairs_2d(vectors: ArrayLike, settings: Settings) -> Array:
-    """(..., D) -> (..., nx, 2, nx, 2, Do), likewise for both axes."""
-    vectors = np.asarray(vectors, np.float64)
-    n = len(settings.frequencies)
-    v = vectors.reshape(*vectors.shape[:-1], *settings.shape)
-    v = _add_sine_of_zero(_add_sine_of_zero(v, -3), -2)
-    return v.reshape(*vectors.shape[:-1], n, 2, n, 2, settings.shape[2])
-
-
-def _add_sine_of_zero(a: Array, axis: int) -> Array:
-    return np.insert(a, 1, 0.0, axis=axis)
-
-
-def _drop_sine_of_zero(a: Array, axis: int) -> Array:
-    return np.delete(a, 1, axis=axis)

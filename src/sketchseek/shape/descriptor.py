@@ -9,37 +9,22 @@ x-projection is the sub-vector whose y component is the constant, V[:, 0, :]; th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..contours.points import Points
+from ..maps.components import components, is_sine
 from .settings import RADIANS, Codes, Floats, Settings, X
 
 
 def describe(points: Points, settings: Settings) -> Floats:
     """V of some contour points: float32 (D,). No points give the zero vector, whose every score is 0."""
-    x, y = (_rows(a * np.float32(RADIANS), settings.frequencies) for a in (points.x, points.y))
-    o = _rows(2 * points.angle, settings.orientation_frequencies) * points.weight
+    x, y = (components(a * np.float32(RADIANS), settings.frequencies) for a in (points.x, points.y))
+    o = components(2 * points.angle, settings.orientation_frequencies) * points.weight
     yo = y[:, None] * o
     return (x @ yo.reshape(len(y) * len(o), len(points)).T).ravel()
-
-
-def feature_map(values: ArrayLike, frequencies: Sequence[float]) -> Floats:
-    """The database side: (..., ) radians -> (..., 2 n - 1), [1, cos w1, sin w1, ...]."""
-    return np.moveaxis(_rows(np.asarray(values, np.float32), frequencies), 0, -1).copy()
-
-
-def _rows(values: Floats, frequencies: Sequence[float]) -> Floats:
-    """The same with the components first, (2 n - 1, ...): a run of memory each, which is faster to fill."""
-    phase = np.multiply.outer(np.asarray(frequencies[1:], np.float32), values)
-    out = np.empty((2 * len(frequencies) - 1, *values.shape), np.float32)
-    out[0] = 1
-    np.cos(phase, out=out[1::2])
-    np.sin(phase, out=out[2::2])
-    return out
 
 
 def norms(vectors: ArrayLike, settings: Settings) -> Floats:
@@ -85,12 +70,6 @@ def projection(vectors: ArrayLike, axis: int, settings: Settings) -> NDArray[Any
 
 def mirror_signs(settings: Settings) -> Floats:
     """(D,) of +1 and -1: mirroring is (x, angle) -> (-x, -angle), so that sines of either change sign."""
-    sign_x, sign_o = (np.where(_is_sine(settings.shape[i]), -1.0, 1.0) for i in (0, 2))
+    sign_x, sign_o = (np.where(is_sine(settings.shape[i]), -1.0, 1.0) for i in (0, 2))
     signs: Floats = np.einsum("i,j,k->ijk", sign_x, np.ones(settings.shape[1]), sign_o).astype(np.float32)
     return signs.ravel()
-
-
-def _is_sine(components: int) -> NDArray[np.bool_]:
-    i = np.arange(components)
-    sine: NDArray[np.bool_] = (i > 0) & (i % 2 == 0)
-    return sine

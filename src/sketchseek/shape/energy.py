@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..contours.points import FRAME
-from .descriptor import decode, feature_map
-from .settings import Floats, Settings, per_component
+from ..maps.components import columns, per_component
+from .descriptor import decode
+from .settings import Floats, Settings
 
 CELLS = 8
 SAMPLES = 3
@@ -29,7 +30,7 @@ def energy_cells(vectors: NDArray[Any], settings: Settings) -> Floats:
     cube = vectors.reshape(len(vectors), *settings.shape)
     if cube.dtype == np.int8:
         cube = decode(vectors, settings).reshape(cube.shape)
-    along = feature_map(samples(settings), settings.frequencies) * roots(settings)
+    along = columns(samples(settings), settings.frequencies) * roots(settings)
     energy = np.zeros((len(cube), len(along), len(along)), np.float32)
     for component, weight in enumerate(orientation_weights(settings)):
         smooth = along @ cube[..., component] @ along.T

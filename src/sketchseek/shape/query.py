@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -11,6 +12,10 @@ from numpy.typing import NDArray
 from ..contours.points import Points
 from .descriptor import describe, mirror_signs, norms, projection
 from .settings import Floats, Settings, X, Y
+
+TURN_STEP = 15.0
+"""Degrees from one rotation that is tried to the next: turned by half of it, a drawing still scores .84 with
+itself, others .55 (docs/views.md)."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +109,19 @@ class Query:
         if len(self.points) == 0:
             return X
         return X if self.points.x.var() >= self.points.y.var() else Y
+
+
+def turns(most: float, step: float = TURN_STEP) -> tuple[float, ...]:
+    """Rotations in radians up to `most` degrees either way, the least first, at most `step` degrees apart."""
+    if not 0 <= most <= 180:
+        raise ValueError(f"turn must be from 0 to 180 degrees, got {most}")
+    if most == 180:
+        count = math.ceil(360 / step)
+        degrees = [360 * i / count - (360 if 2 * i > count else 0) for i in range(count)]
+    else:
+        side = math.ceil(most / step)
+        degrees = [most * i / side for i in range(-side, side + 1)] if side else [0.0]
+    return tuple(math.radians(d) for d in sorted(degrees, key=lambda d: (abs(d), d)))
 
 
 def posed(points: Points, scale: float, rotation: float) -> Points:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..contours.points import FRAME
+from ..maps.components import frequency_of, per_component
 
 Floats = NDArray[np.float32]
 Codes = NDArray[np.int8]
@@ -139,7 +140,7 @@ class Settings:
         """(D,): the one-byte code's step of each component."""
         steps = np.asarray(self.code_scales, np.float32)
         for axis in range(3):
-            steps = np.take(steps, _frequency_of(steps.shape[axis]), axis=axis)
+            steps = np.take(steps, frequency_of(steps.shape[axis]), axis=axis)
         return steps.ravel()
 
     @cached_property
@@ -179,17 +180,6 @@ def _code_scales(
     steps = plane[:, :, None] * (1 + np.square(orientations)) ** -0.3
     steps[0, 0, 0] = 1.5  # the sum of all weights: always the largest, and needed least exactly
     return tuple(tuple(_floats(row) for row in rows) for rows in np.round(steps, 6))
-
-
-def per_component(weights: ArrayLike) -> NDArray[np.float64]:
-    """A weight for each component from a weight for each frequency."""
-    of_frequencies = np.asarray(weights, np.float64)
-    return of_frequencies[_frequency_of(len(of_frequencies))]
-
-
-def _frequency_of(n_frequencies: int) -> NDArray[np.intp]:
-    """(2 n - 1,) which frequency a component belongs to: 0, 1, 1, 2, 2, ..."""
-    return (np.arange(2 * n_frequencies - 1) + 1) // 2
 
 
 def _floats(values: ArrayLike) -> tuple[float, ...]:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from types import FrameType
 from typing import Any
 
@@ -113,18 +114,18 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
         "other settings",
     ),
     "scores by no threads": (lambda: collection().scores(query(), None, 0), "threads must be positive"),
-    "top by no threads": (lambda: collection().top(query(), 3, -1), "threads must be positive"),
+    "top by no threads": (lambda: collection().top(query(), 3, None, None, -1), "threads must be positive"),
     "energy by no threads": (
         lambda: collection().energy(ones(243), ones(4, 4, 2), 8, np.arange(3), 0),
         "threads must be positive",
     ),
     "settling by no threads": (lambda: settle(threads=0), "threads must be positive"),
-    "the top 0": (lambda: collection().top(query(), 0, 1), "k must be positive"),
-    "the top -1": (lambda: collection().top(query(), -1, 1), "k must be positive"),
+    "the top 0": (lambda: collection().top(query(), 0, None, None, 1), "k must be positive"),
+    "the top -1": (lambda: collection().top(query(), -1, None, None, 1), "k must be positive"),
     "the largest -1": (lambda: _engine.largest(ones(5), -1), "k must not be negative"),
     "an axis between": (lambda: collection().project(query(), 0, None, 1), "axis must be"),
     "luck for a guide": (lambda: collection().locate(query(), None, "luck", 1, 1), "guide must be"),
-    "a negative radius": (lambda: collection().locate(query(), None, "local", -1, 1), "radius must not"),
+    "a negative radius": (lambda: collection().locate(query(), None, "local-all", -1, 1), "radius must not"),
     "odd cells": (lambda: collection().energy(ones(243), ones(3, 4, 2), 3, np.arange(3), 1), "must be even"),
     "too many cells": (
         lambda: collection().energy(ones(243), ones(4000, 4, 2), 8000, np.arange(3), 1),
@@ -188,11 +189,11 @@ def test_what_is_no_number_is_selected_last() -> None:
 
 
 def test_more_than_all_is_all() -> None:
-    ids, _ = collection().top(query(), 2**62, 1)
+    ids, _ = collection().top(query(), 2**62, None, None, 1)
     assert sorted(ids) == list(range(20))
 
 
-@pytest.mark.parametrize("guide", ["binary", "local"])
+@pytest.mark.parametrize("guide", ["binary-all", "local-all"])
 def test_a_neighborhood_of_more_than_the_grid_is_the_grid(guide: str) -> None:
     engine = NativeEngine(VECTORS, NORMS, COMPACT)
     wide = engine.locate(QUERY, guide=guide, neighborhood=10**12 + 1)
@@ -210,9 +211,9 @@ def test_a_signal_ends_a_long_call() -> None:
     def handler(number: int, frame: FrameType | None) -> None:
         raise EnoughError
 
-    turns = tuple(np.linspace(-1, 1, 200).tolist())
     engine = NativeEngine(np.repeat(VECTORS, 1000, axis=0), np.repeat(NORMS, 1000, axis=0), COMPACT)
-    many = Query.of(QUERY.points, COMPACT, rotations=turns)
+    poses = ("kernels", "scales", "rotations", "vectors", "projections", "norms", "steps", "reach")
+    many = replace(QUERY, **{name: np.concatenate([getattr(QUERY, name)] * 200) for name in poses})
     before = signal.signal(signal.SIGALRM, handler)
     try:
         engine.scores(many, np.arange(1), threads=2)  # lays the query out

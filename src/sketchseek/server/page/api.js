@@ -31,8 +31,24 @@ async function ask(path, options) {
 const send = (path, body, signal) =>
   ask(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body), signal });
 
-/** Hits for strokes; the server drops an older search of this page that still waits. */
-export const search = (query, signal) => send("api/search", { ...query, page }, signal);
+/** Hits for strokes or for a picture; the server drops an older search of this page that still waits. */
+export function search(query, signal) {
+  const { picture, ...options } = { ...query, page };
+  if (!picture) return send("api/search", options, signal);
+  const body = new FormData();
+  body.append("picture", picture);
+  for (const [name, value] of Object.entries(options)) body.append(name, value); // a list with commas between
+  return ask("api/search", { method: "POST", body, signal });
+}
+
+/** Why a hit matched, as a picture: a Blob. */
+export async function explain(query, hit) {
+  const options = { method: "POST", headers: { "content-type": "application/json" } };
+  const response = await reach("api/explain", { ...options, body: JSON.stringify({ ...query, id: hit.id }) });
+  if (response.ok) return response.blob();
+  const { detail } = await response.json().catch(() => ({}));
+  throw new Problem(detail ?? "This could not be explained.", response.status);
+}
 
 /** The strokes in a picture or SVG file. */
 export function trace(file) {

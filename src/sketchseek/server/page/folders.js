@@ -38,7 +38,7 @@ export class Folders {
       const indent = "\u2003".repeat(Math.max(0, parts.length - top));
       return new Option(`${indent}${parts.at(-1) || folder} (${pictures.toLocaleString("en")})`, folder);
     });
-    this.#select.replaceChildren(new Option("all folders", ""), ...choices);
+    this.#select.replaceChildren(new Option("in all folders", ""), ...choices);
     this.#select.value = choices.some(({ value }) => value === before) ? before : "";
   }
 }

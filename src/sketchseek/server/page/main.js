@@ -2,8 +2,10 @@
 import * as api from "./api.js";
 import { EXAMPLES, exampleIcon, strokesOf } from "./examples.js";
 import { Folders } from "./folders.js";
-import { fit, outline } from "./geometry.js";
+import { fit, outline, placed } from "./geometry.js";
+import { verdict, worth } from "./judgement.js";
 import { download, keep, restore } from "./memory.js";
+import { Photo, readPhoto } from "./photo.js";
 import { Picks } from "./picks.js";
 import { Results } from "./results.js";
 import { Sketchpad } from "./sketchpad.js";
@@ -15,6 +17,7 @@ const MOST_IN_ZIP = 200;
 const LOOK = { calm: 15000, waiting: 2000 }; // ms between two looks at the server
 const find = (selector) => document.querySelector(selector);
 const pad = new Sketchpad(find("#paper"));
+const photo = new Photo(find("#photo"));
 const results = new Results(find("#grid"), find("#hit"), {
   thumbnail: api.thumbnailURL,
   onOpen: (id) => viewer.open(results.hits, id),
@@ -32,7 +35,12 @@ const viewer = new Viewer(find("#viewer"), {
   },
   hasMore: () => Boolean(shown) && end === null,
   more: showMore,
-  can: (deed) => (deed === "reveal" ? Boolean(collection?.reveal) : folders.list.length > 1),
+  can: (deed) => ({
+    reveal: collection?.reveal,
+    explain: collection?.explain && !photo.query,
+    within: folders.list.length > 1,
+  })[deed] ?? false,
+  explain: (hit) => api.explain({ strokes: shown.strokes, mirror: shown.mirror }, hit),
   reveal: (hit) => api.reveal(hit).then(() => say("Shown in its folder"), (problem) => say(problem.message)),
   within: (hit) => folders.choose(hit.picture.split("/").slice(0, -1).join("/")),
   isPicked: (hit) => results.picked.has(hit.id),
@@ -40,7 +48,7 @@ const viewer = new Viewer(find("#viewer"), {
 });
 const picks = new Picks(find("#picks"), {
   thumbnail: api.thumbnailURL,
-  onDrop: (hit) => results.pick(hit, false),
+  onDrop: (hit) => (results.picked.has(hit.id) ? results.pick(hit, false) : results.reject(hit, false)),
 });
 const folders = new Folders(find("#where"), () => search());
 let collection = null; // what /api/index said
@@ -48,6 +56,8 @@ let lost = false; // the server does not answer
 let asking = null; // the search under way
 let shown = null; // the query whose hits are on screen
 let end = null; // why there is nothing left to scroll to, as a sentence
+let held = []; // hits that are no better than chance: they wait until somebody wants them
+let everything = false; // somebody did
 let liked = false; // the search asks for more like the selected pictures
 
 // --- tools ---------------------------------------------------------------------------------------
@@ -109,9 +119,10 @@ async function bringIn(file) {
   if (!file) return;
   document.body.classList.add("tracing");
   try {
-    const { strokes } = await api.trace(file);
-    pad.replace(fit(strokes));
-    say("Traced", "Undo", () => pad.undo());
+    const picture = can("box") ? await readPhoto(file) : null;
+    const { strokes, photograph } = await api.trace(picture?.blob ?? file);
+    if (picture && photograph) photo.show(picture, strokes);
+    else draw(strokes);
   } catch (problem) {
     say(problem.message);
   } finally {
@@ -119,6 +130,23 @@ async function bringIn(file) {
   }
 }
 
+/** Put what was traced on the sheet. */
+function draw(strokes) {
+  photo.hide();
+  pad.replace(fit(strokes));
+  say("Traced", "Undo", () => pad.undo());
+}
+
+photo.addEventListener("change", () => {
+  showState();
+  search();
+});
+find("#photo-trace").addEventListener("click", () => draw(photo.strokes));
+find("#photo-remove").addEventListener("click", () => {
+  photo.hide();
+  showState();
+  search();
+});
 find("#file").addEventListener("change", (event) => {
   bringIn(event.target.files[0]);
   event.target.value = "";
@@ -143,7 +171,8 @@ pad.addEventListener("change", () => {
   keep(pad.strokes);
   showState();
 });
-find("#mirror").addEventListener("change", () => search());
+for (const name of ["mirror", "turn", "blend"]) find(`#${name}`).addEventListener("change", () => search());
+find("#blend").addEventListener("input", showBlend);
 
 function showState() {
   const empty = !pad.strokes.length;
@@ -151,21 +180,49 @@ function showState() {
   find("#redo").disabled = !pad.canRedo;
   for (const name of ["clear", "flip", "download", "share"]) find(`#${name}`).disabled = empty;
   document.body.classList.toggle("blank", empty && !pad.busy);
+  document.body.classList.toggle("photo", Boolean(photo.query));
+}
+
+/** From shape to meaning; the middle leaves it to the server. */
+const BLENDS = [
+  ["shape alone", { blend: 0, expand: 0 }],
+  ["mostly shape", { blend: 0.3 }],
+  ["shape and meaning", {}],
+  ["mostly meaning", { blend: 2 }],
+  ["meaning alone", { blend: 8 }],
+];
+
+function showBlend() {
+  find("#blend").setAttribute("aria-valuetext", BLENDS[find("#blend").value][0]);
 }
 
 // --- search --------------------------------------------------------------------------------------
 
+const isOn = (selector) => find(selector).checked && !find(selector).parentElement.hidden;
+
 const query = () => ({
-  strokes: outline(pad.strokes),
+  ...(photo.query ?? { strokes: outline(pad.strokes) }),
   mirror: find("#mirror").checked,
-  ...(liked && { picked: [...results.picked.keys()] }),
+  ...(isOn("#turn") && { turn: "any" }),
+  ...(!find("#blend").parentElement.hidden && BLENDS[find("#blend").value][1]),
+  ...(liked && results.picked.size && { picked: [...results.picked.keys()] }),
+  ...(liked && results.rejected.size && { rejected: [...results.rejected.keys()] }),
   ...(folders.chosen && { folder: folders.chosen.folder }),
 });
+
+/** The hits of an answer, with an outline for each further place: the strokes there, or its box. */
+function placedHits(answer, { strokes }) {
+  const around = ([x0, y0, x1, y1]) => [[[x0, y0], [x1, y0], [x1, y1], [x0, y1], [x0, y0]]];
+  for (const { also = [] } of answer.hits) {
+    for (const place of also) place.outline ??= strokes ? placed(strokes, place) : around(place.box);
+  }
+  return answer.hits;
+}
 
 /** Search for what is drawn. New hits are shown from their top, unless nobody asked for them (`inPlace`). */
 async function search({ inPlace = false } = {}) {
   asking?.abort();
-  if (!pad.strokes.length || !collection?.pictures) {
+  if (!(pad.strokes.length || photo.query) || !collection?.pictures) {
     shown = null;
     results.clear();
     showWelcome();
@@ -179,11 +236,14 @@ async function search({ inPlace = false } = {}) {
   performance.mark("search");
   try {
     const answer = await patiently(() => api.search(wanted, mine.signal), current);
-    if (!(await results.show(answer.hits, current))) return;
+    const hits = placedHits(answer, wanted);
+    const good = worth(answer);
+    if (!(await results.show(hits.slice(0, good), current))) return;
     performance.measure("pen up to results", "search");
     shown = wanted;
+    everything = false;
     if (!inPlace) showFromTop();
-    showEnd(ending(answer));
+    showEnding(answer, hits.slice(good));
     explain(answer);
   } catch (problem) {
     if (problem.name === "AbortError" || !current()) return;
@@ -221,7 +281,7 @@ function explain(answer) {
     ? `Best of ${counted(folders.chosen?.pictures ?? answer.pictures)}, in ${Math.max(1, Math.round(answer.took_ms))} ms`
     : `Nothing like it among ${counted(answer.pictures)}`;
   if (!answer.hits.length) notice("nothing");
-  find("#answers h2").textContent = shown.picked ? "More like these" : "Best matches";
+  find("#answers h2").textContent = shown.picked ? "More like these" : verdict(answer);
   find("#answers h2").hidden = false;
 }
 
@@ -248,17 +308,28 @@ function watchBottom() {
   bottom.observe(find("#sentinel"));
 }
 
-/** Why an answer is the last one, or null if there may be more: every picture has a rank. */
-function ending(answer) {
-  if (!answer.hits.length && !results.hits.length) return "";
-  return answer.hits.length < PAGE_OF_HITS ? `These are all ${counted(results.hits.length)}, best first.` : null;
+/** How the list ends, if it does: `rest` are hits of the answer that are not shown. */
+function showEnding(answer, rest) {
+  held = rest;
+  if (held.length) showEnd("These are all the matches worth showing.");
+  else if (answer.hits.length < PAGE_OF_HITS && results.hits.length) {
+    showEnd(`These are all ${counted(results.hits.length)}, best first.`); // every picture has a rank
+  } else showEnd(null);
 }
 
 function showEnd(sentence) {
   end = sentence;
   find("#end").hidden = !end;
   find("#end").textContent = end ?? "";
+  find("#show-more").hidden = !held.length;
 }
+
+find("#show-more").addEventListener("click", () => {
+  everything = true;
+  results.append(held);
+  showEnding({ hits: Array(results.hits.length % PAGE_OF_HITS || PAGE_OF_HITS) }, []);
+  watchBottom();
+});
 
 async function showMore() {
   if (!shown || end !== null || document.body.matches(".waiting, .more")) return;
@@ -268,8 +339,10 @@ async function showMore() {
   try {
     const answer = await api.search({ ...before, offset: from }, asking.signal);
     if (shown !== before || from !== results.hits.length) return;
-    results.append(answer.hits);
-    showEnd(ending(answer));
+    const hits = placedHits(answer, before);
+    const good = everything ? hits.length : worth(answer, from);
+    results.append(hits.slice(0, good));
+    showEnding(answer, hits.slice(good));
   } catch (problem) {
     if (problem.status === 422) showEnd(`These are the best ${from} of ${counted(collection.pictures)}; the list goes no further.`);
     else if (problem.status === 0) lose();
@@ -284,9 +357,10 @@ async function showMore() {
 // --- selected pictures ---------------------------------------------------------------------------
 
 function showPicks() {
-  picks.show([...results.picked.values()], (id) => results.has(id));
-  document.body.classList.toggle("picking", results.picked.size > 0);
-  if (liked && !results.picked.size) {
+  const any = results.picked.size + results.rejected.size > 0;
+  picks.show([...results.picked.values()], [...results.rejected.values()], (id) => results.has(id));
+  document.body.classList.toggle("picking", any);
+  if (liked && !any) {
     liked = false;
     search();
   }
@@ -317,7 +391,7 @@ async function look() {
     const version = collection?.version;
     collection = await api.index();
     if (collection.version !== version && can("folder")) folders.show((await api.folders()).folders);
-    document.body.classList.toggle("can-expand", Boolean(collection.expansion));
+    showAbilities();
     find("#collection").textContent = counted(collection.pictures);
     if (lost) regain();
     else if (before !== undefined && before !== collection.pictures) changed();
@@ -331,6 +405,16 @@ async function look() {
 
 /** Whether the server's searches may be told this. */
 const can = (option) => Boolean(collection?.options?.includes(option));
+
+/** Show what the server and its index can do, and nothing else. */
+function showAbilities() {
+  const expands = Boolean(collection.expansion);
+  document.body.classList.toggle("can-expand", expands);
+  document.body.classList.toggle("can-reject", expands && can("rejected"));
+  find("#turn").parentElement.hidden = !can("turn");
+  find("#blend").parentElement.hidden = !(expands && can("blend"));
+  showBlend();
+}
 
 /** The collection has changed: search it again, unless that would take away what somebody scrolled to. */
 function changed() {
@@ -363,6 +447,7 @@ function regain() {
 function showWelcome() {
   find("#answers h2").hidden = true;
   find("#status").textContent = "";
+  held = [];
   showEnd(null);
   if (!collection) return;
   if (!collection.pictures) {

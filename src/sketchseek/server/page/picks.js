@@ -14,16 +14,25 @@ export class Picks {
     this.#onDrop = onDrop;
   }
 
-  /** Show these hits; `isShown(id)` says whether one is in the grid. */
-  show(hits, isShown) {
-    this.#bar.hidden = !hits.length;
-    if (!hits.length) return this.#bar.querySelector("ul").replaceChildren();
-    const elsewhere = hits.filter(({ id }) => !isShown(id)).length;
-    const aside = elsewhere ? `, ${elsewhere} of them not among these hits` : "";
-    this.#bar.querySelector("output").textContent = count(hits.length, "selected") + aside;
+  /** Show hits that were picked and rejected; `isShown(id)` says whether one is in the grid. */
+  show(picked, rejected, isShown) {
+    const all = [...picked, ...rejected];
+    this.#bar.hidden = !all.length;
+    const elsewhere = all.filter(({ id }) => !isShown(id)).length;
+    this.#bar.querySelector("output").textContent = [
+      picked.length && count(picked.length, "selected"),
+      rejected.length && count(rejected.length, "not meant"),
+      elsewhere && `${elsewhere} of them not among these hits`,
+    ].filter(Boolean).join(", ");
     const list = this.#bar.querySelector("ul");
     const known = new Map([...list.children].map((item) => [item.dataset.id, item]));
-    list.replaceChildren(...hits.map((hit) => known.get(hit.id) ?? this.#item(hit)));
+    list.replaceChildren(...all.map((hit) => known.get(hit.id) ?? this.#item(hit)));
+    for (const item of list.children) {
+      item.classList.toggle("rejected", rejected.some(({ id }) => id === item.dataset.id));
+    }
+    this.#bar.querySelector("#more-like").textContent =
+      !rejected.length ? "More like these" : picked.length ? "More like these, not those" : "Nothing like these";
+    for (const deed of ["#list", "#zip"]) this.#bar.querySelector(deed).hidden = !picked.length;
   }
 
   #item(hit) {

@@ -1,15 +1,17 @@
 // The grid of hits. A picture that stays keeps its element, so nothing flickers while one draws.
 import { pathData } from "./geometry.js";
+import { support } from "./judgement.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const PATIENCE = 120; // ms to wait for new thumbnails before showing what has come
 
-/** The sketch's strokes in green where they were found, as an SVG over the picture. */
+/** The sketch's strokes in green where they were found, as an SVG over the picture: the fainter, the less the
+ *  shape has to do with the hit. `hit.also[].outline`: where else in the picture. */
 export function outlineOverlay(hit) {
   const svg = document.createElementNS(SVG, "svg");
   svg.setAttribute("class", "outline");
   svg.setAttribute("aria-hidden", "true");
-  for (const name of ["halo", "line"]) {
+  for (const name of ["also", "halo", "line"]) {
     const path = document.createElementNS(SVG, "path");
     path.setAttribute("class", name);
     svg.append(path);
@@ -20,8 +22,10 @@ export function outlineOverlay(hit) {
 
 export function placeOutline(svg, hit) {
   svg.setAttribute("viewBox", `0 0 ${hit.width} ${hit.height}`);
-  const d = pathData(hit.outline);
-  for (const path of svg.children) path.setAttribute("d", d);
+  svg.style.setProperty("--support", support(hit).toFixed(2));
+  const [also, ...own] = svg.children;
+  also.setAttribute("d", pathData((hit.also ?? []).flatMap((place) => place.outline ?? [])));
+  for (const path of own) path.setAttribute("d", pathData(hit.outline));
 }
 
 export const percent = (hit) => Math.round(100 * hit.confidence);
@@ -39,6 +43,7 @@ export function showSureness(meter, hit) {
 export class Results {
   hits = [];
   picked = new Map(); // id -> hit: it stays picked when other hits are shown
+  rejected = new Map(); // the same for those that are not what was meant
   #grid;
   #template;
   #tiles = new Map();
@@ -101,17 +106,33 @@ export class Results {
     this.#onPick();
   }
 
-  pick(hit, yes) {
-    if (yes) this.picked.set(hit.id, hit);
-    else this.picked.delete(hit.id);
-    const tile = this.#tiles.get(hit.id);
-    if (tile) tile.querySelector(".pick input").checked = yes;
+  pick(hit, yes) { this.#mark(this.picked, this.rejected, hit, yes); }
+  reject(hit, yes) { this.#mark(this.rejected, this.picked, hit, yes); }
+
+  unpick() {
+    const before = [...this.picked.keys(), ...this.rejected.keys()];
+    this.picked.clear();
+    this.rejected.clear();
+    for (const id of before) this.#showMarks(id);
     this.#onPick();
   }
 
-  unpick() {
-    for (const hit of [...this.picked.values()]) this.pick(hit, false);
+  #mark(chosen, others, hit, yes) {
+    others.delete(hit.id);
+    if (yes) chosen.set(hit.id, hit);
+    else chosen.delete(hit.id);
+    this.#showMarks(hit.id);
+    this.#onPick();
   }
+
+  #showMarks(id) {
+    const tile = this.#tiles.get(id);
+    if (!tile) return;
+    tile.querySelector(".pick input").checked = this.picked.has(id);
+    tile.querySelector(".reject").setAttribute("aria-pressed", this.rejected.has(id));
+  }
+
+  #latest(hit) { return this.hits.find(({ id }) => id === hit.id) ?? hit; }
 
   #tile(hit) {
     const tile = this.#template.content.firstElementChild.cloneNode(true);
@@ -122,7 +143,9 @@ export class Results {
     tile.querySelector(".frame").append(outlineOverlay(hit));
     tile.querySelector(".open").addEventListener("click", () => this.#onOpen(hit.id));
     const box = tile.querySelector(".pick input");
-    box.addEventListener("change", () => this.pick(this.hits.find(({ id }) => id === hit.id) ?? hit, box.checked));
+    box.addEventListener("change", () => this.pick(this.#latest(hit), box.checked));
+    tile.querySelector(".reject").addEventListener("click", () =>
+      this.reject(this.#latest(hit), !this.rejected.has(hit.id)));
     // The tile is as wide as its picture's shape asks, within reason.
     tile.style.setProperty("--shape", Math.max(0.6, Math.min(2, hit.width / hit.height)));
     return tile;
@@ -137,9 +160,12 @@ export class Results {
     tile.querySelector(".open").setAttribute("aria-label", `${hit.rank}. ${name}, ${percent(hit)}% sure: look closer`);
     tile.querySelector(".open").title = name;
     tile.querySelector(".sure").textContent = `${percent(hit)}%`;
-    const box = tile.querySelector(".pick input");
-    box.checked = this.picked.has(hit.id);
-    box.setAttribute("aria-label", `Select ${name}`);
+    tile.querySelector(".pick input").setAttribute("aria-label", `Select ${name}`);
+    tile.querySelector(".reject").setAttribute("aria-label", `Not this: ${name}`);
+    const places = tile.querySelector(".places");
+    places.hidden = !hit.also?.length;
+    places.textContent = `${(hit.also?.length ?? 0) + 1} places`;
+    this.#showMarks(hit.id);
   }
 
   async #ready(tiles) {

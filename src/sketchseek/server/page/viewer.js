@@ -8,6 +8,17 @@ function layer(name, alt, source) {
   return Object.assign(new Image(), { className: name, alt, src: source, draggable: false });
 }
 
+/** What is known of a hit, in a line. */
+function facts(hit) {
+  const turned = Math.round(hit.rotation ?? 0);
+  return [
+    `${percent(hit)}% sure · number ${hit.rank} · found at ${Math.round(hit.scale * 100)}% size`,
+    hit.mirrored && "mirrored",
+    turned && `turned by ${Math.abs(turned)}° to the ${turned > 0 ? "right" : "left"}`,
+    hit.also?.length && `and in ${hit.also.length} more ${hit.also.length === 1 ? "place" : "places"}`,
+  ].filter(Boolean).join(", ");
+}
+
 export class Viewer {
   #dialog;
   #stage;
@@ -19,7 +30,8 @@ export class Viewer {
   /** `give` knows where things come from, all for a hit: `picture`, `thumbnail` and, if there are any,
    *  `contours` give addresses; `whyMissing(address)` says why one shows nothing; `more()` fetches further hits;
    *  `pick(hit, yes)` and `isPicked(hit)` select it; `say(text)` tells the visitor. `reveal(hit)` shows its file
-   *  and `within(hit)` looks in its folder alone; `can(name)` says whether these two can be done. */
+   *  and `within(hit)` looks in its folder alone, `explain(hit)` gives a Blob that shows why it matched; `can(name)`
+   *  says whether these three can be done. */
   constructor(dialog, give) {
     this.#dialog = dialog;
     this.#give = give;
@@ -30,6 +42,7 @@ export class Viewer {
     on(".next", "click", () => this.#step(1));
     on(".copy", "click", () => this.#copy());
     on(".reveal", "click", () => give.reveal(this.hit));
+    on(".explain", "click", () => this.#explain());
     on(".within", "click", () => {
       dialog.close();
       give.within(this.hit);
@@ -108,14 +121,26 @@ export class Viewer {
     find(".path").textContent = hit.picture;
     find(".original").href = this.#give.picture(hit);
     find(".original").hidden = false;
-    for (const deed of ["reveal", "within"]) find(`.${deed}`).hidden = !this.#give.can(deed);
+    for (const deed of ["reveal", "within", "explain"]) find(`.${deed}`).hidden = !this.#give.can(deed);
     find(".pick input").checked = this.#give.isPicked(hit);
     showSureness(find(".bar"), hit);
-    const size = Math.round(hit.scale * 100);
-    find(".facts").textContent =
-      `${percent(hit)}% sure · number ${hit.rank} · found at ${size}% size${hit.mirrored ? ", mirrored" : ""}`;
+    find(".why").hidden = true;
+    find(".facts").textContent = facts(hit);
     find(".previous").disabled = this.#at === 0;
     find(".next").disabled = this.#at === this.#hits.length - 1 && !this.#give.hasMore();
+  }
+
+  async #explain() {
+    const hit = this.hit;
+    try {
+      const address = URL.createObjectURL(await this.#give.explain(hit));
+      const image = this.#dialog.querySelector(".why img");
+      image.addEventListener("load", () => URL.revokeObjectURL(address), { once: true });
+      image.src = address;
+      this.#dialog.querySelector(".why").hidden = hit !== this.hit;
+    } catch (problem) {
+      this.#give.say(problem.message);
+    }
   }
 
   /** The picture did not come: say whose fault that is. */

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import SketchseekError
-from ..descriptor import feature_map, mirror_signs, projection
+from ...maps.components import columns
+from ..descriptor import mirror_signs, projection
 from ..energy import CELLS, SAMPLES, orientation_weights, roots, samples
 from ..placement import Placement, Start, radius_of
 from ..query import Query
 from ..settings import FULL, RADIANS, Settings, X, Y
-from . import Groups, Ids, Scores, _engine, best_of_groups, check_top
+from . import Groups, Ids, Scores, _engine, check_top
 
 VARIABLE = "SKETCHSEEK_ENGINE"
 """Environment variable that forces one build: portable, avx2, avx512 or neon."""
@@ -91,9 +92,7 @@ class NativeEngine:
     ) -> tuple[Ids, Scores]:
         """See `Engine.top`."""
         groups, prior = check_top(len(self), k, groups, prior)
-        if groups is not None or prior is not None:
-            return best_of_groups(self.scores(query, threads=threads), k, groups, prior)
-        return self._collection.top(self._prepared(query), k, _threads(threads))
+        return self._collection.top(self._prepared(query), k, groups, prior, _threads(threads))
 
     def project(self, query: Query, axis: int, ids: Ids | None = None, threads: int | None = None) -> Scores:
         """See `Engine.project`."""
@@ -143,7 +142,7 @@ class NativeEngine:
         """See `Engine.energy`."""
         settings = self._settings
         positive = samples(settings)[CELLS * SAMPLES // 2 :]
-        variables = feature_map(positive, settings.frequencies)[:, 1:]
+        variables = columns(positive, settings.frequencies)[:, 1:]
         cells = self._collection.energy(
             self._energy_factors,
             np.ascontiguousarray(variables.reshape(len(positive), -1, 2)),

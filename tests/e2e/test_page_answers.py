@@ -1,0 +1,306 @@
+"""What the page makes of an answer: is it here at all, where else, how sure; and what it can tell a search.
+
+Where the server under test does not say or take something by itself, its answers are told to.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from playwright.sync_api import Page, Request, Route, expect
+from visitor import ARROW, STAR, Keep, Visit, draw_with_mouse, search_after
+
+
+def with_options(page: Page, *options: str, **more: Any) -> None:
+    """Let the server offer what it may not have, and reload."""
+
+    def offer(route: Route) -> None:
+        answer = route.fetch().json()
+        route.fulfill(json={**answer, "options": [*answer["options"], *options], **more})
+
+    page.route("**/api/index", offer)
+    page.reload()
+    expect(page.locator("#collection")).not_to_be_empty()
+
+
+def answering(page: Page, change: Any, *unknown: str) -> list[dict]:
+    """Change the server's answers. What the page asks, also what is kept from the server: unknown to it."""
+    asked: list[dict] = []
+
+    def answer(route: Route) -> None:
+        body = json.loads(route.request.post_data)
+        asked.append(body)
+        known = {name: value for name, value in body.items() if name not in unknown}
+        found = route.fetch(post_data=json.dumps(known)).json()
+        route.fulfill(json=change(found))
+
+    page.route("**/api/search", answer)
+    return asked
+
+
+def judged(present: float, *sure: float) -> Any:
+    def change(answer: dict) -> dict:
+        hits = [
+            {**hit, "confidence": c} for hit, c in zip(answer["hits"], [*sure, *[sure[-1]] * 8], strict=False)
+        ]
+        return {**answer, "present": present, "hits": hits}
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("present", "sure", "heading"),
+    [
+        (0.1, [0.2], "Probably not here"),
+        (0.5, [0.5, 0.3], "Perhaps here"),
+        (0.9, [0.9, 0.05], "Probably here"),
+        (0.9, [0.9, 0.8, 0.7, 0.2], "A few look right"),
+        (0.99, [1.0], "Many look right"),
+    ],
+)
+def test_whether_it_is_here_at_all(
+    visit: Visit, keep: Keep, address: str, present: float, sure: list[float], heading: str
+) -> None:
+    page = visit(address)
+    answering(page, judged(present, *sure))
+    search_after(page, lambda: draw_with_mouse(page, STAR))
+    expect(page.locator("#answers h2").first).to_have_text(heading)
+    keep(page, heading.lower().replace(" ", "-"))
+    first = page.locator(".hit").first
+    expect(first.locator(".bar")).to_have_attribute("aria-valuenow", str(round(100 * sure[0])))
+    expect(first.locator(".sure")).to_have_text(f"{round(100 * sure[0])}%")
+
+
+def test_the_list_ends_where_chance_begins(visit: Visit, keep: Keep, address: str) -> None:
+    page = visit(address)
+    answering(page, judged(0.9, 0.9, 0.8, 0.7, 0.3, 0.2, 0.15, 0.12, 0.02))
+    search_after(page, lambda: draw_with_mouse(page, STAR))
+    expect(page.locator(".hit")).to_have_count(7)
+    expect(page.locator("#end")).to_have_text("These are all the matches worth showing.")
+    keep(page, "worth-showing")
+    page.locator("#show-more").click()
+    expect(page.locator(".hit")).to_have_count(8)
+    expect(page.locator("#end")).to_have_text("These are all 8 pictures, best first.")
+    expect(page.locator("#show-more")).to_be_hidden()
+    search_after(page, lambda: draw_with_mouse(page, [(20, 20), (20, 30)]))
+    expect(page.locator(".hit")).to_have_count(7)
+
+
+def test_outlines_fade_where_the_shape_says_little(visit: Visit, keep: Keep, address: str) -> None:
+    page = visit(address)
+
+    def change(answer: dict) -> dict:
+        hits = [{**hit, "score": score} for hit, score in zip(answer["hits"], (0.7, 0.35, 0.1), strict=False)]
+        return {**answer, "hits": hits}
+
+    answering(page, change)
+    search_after(page, lambda: draw_with_mouse(page, STAR))
+    keep(page, "faded")
+    shown = page.locator(".hit .line").evaluate_all("(all) => all.map((p) => +getComputedStyle(p).opacity)")
+    assert shown[0] == 1
+    assert 0.4 < shown[1] < 0.8
+    assert shown[2] < 0.35
+    page.locator(".hit .open").nth(2).click()
+    assert float(page.locator("#viewer .line").evaluate("(p) => getComputedStyle(p).opacity")) < 0.35
+
+
+def outline_box(page: Page, selector: str) -> list[float]:
+    return page.locator(selector).first.evaluate(
+        "(p) => { const b = p.getBBox(); return [b.x, b.y, b.x + b.width, b.y + b.height]; }"
+    )
+
+
+def test_every_place_in_a_picture_is_shown(visit: Visit, keep: Keep, address: str) -> None:
+    page = visit(address)
+    also = {"score": 0.5, "scale": 0.4, "mirrored": True, "rotation": 90}
+
+    def change(answer: dict) -> dict:
+        # An arrow of 100 by 80 that points left: turned by 90 degrees it is 80 by 100 and points up.
+        answer["hits"][0]["also"] = [{**also, "box": [10, 20, 90, 120]}]
+        return answer
+
+    answering(page, change)
+    search_after(page, lambda: draw_with_mouse(page, ARROW))
+    first = page.locator(".hit").first
+    expect(first.locator(".places")).to_have_text("2 places")
+    expect(page.locator(".hit .places").nth(1)).to_be_hidden()
+    assert outline_box(page, ".hit .also") == pytest.approx([10, 20, 90, 120], abs=1)
+    tip = first.locator(".also").evaluate("(p) => { const t = p.getPointAtLength(0); return [t.x, t.y]; }")
+    assert tip == pytest.approx([50, 20], abs=2)
+    first.locator(".open").click()
+    expect(page.locator("#viewer .facts")).to_contain_text("and in 1 more place")
+    assert outline_box(page, "#viewer .also") == pytest.approx([10, 20, 90, 120], abs=1)
+    keep(page, "several-places")
+
+
+def test_outlines_are_placed_as_the_server_places_them(visit: Visit, address: str) -> None:
+    """geometry.js and hit.py turn, mirror and move a drawing alike."""
+    from sketchseek import Sketch
+    from sketchseek.search.hit import Pose
+
+    page = visit(address)
+    strokes = [[[0, 0], [60, 10], [90, 70]], [[20, 80], [5, 40]]]
+    sketch = Sketch.from_strokes(strokes)
+    size = (640, 480)
+    for mirrored in (False, True):
+        for degrees in (0, 30, 90, 200):
+            pose = Pose(0.6, mirrored, math.radians(degrees), 12.0, -30.0)
+            expected = [pose.to_pixels(np.asarray(stroke, np.float32), size) for stroke in sketch.strokes]
+            place = {"box": list(pose.box(sketch.points, size)), "mirrored": mirrored, "rotation": degrees}
+            here = page.evaluate(
+                "async ([strokes, place]) => (await import(new URL('page/geometry.js', document.baseURI)))"
+                ".placed(strokes, place)",
+                [strokes, place],
+            )
+            # The server samples strokes anew: their ends stay.
+            for a, b in zip(here, expected, strict=True):
+                assert a[0] == pytest.approx(b[0].tolist(), abs=1.5)
+                assert a[-1] == pytest.approx(b[-1].tolist(), abs=1.5)
+
+
+def test_a_switch_for_any_angle(visit: Visit, keep: Keep, address: str) -> None:
+    page = visit(address)
+    expect(page.locator("#mirror")).to_be_visible()
+    with_options(page, "turn")
+    asked = answering(
+        page, lambda answer: {**answer, "hits": [{**h, "rotation": -33} for h in answer["hits"]]}, "turn"
+    )
+    search_after(page, lambda: draw_with_mouse(page, STAR))
+    assert "turn" not in asked[-1]
+    search_after(page, page.get_by_label("At any angle").check)
+    assert asked[-1]["turn"] == "any"
+    page.locator(".hit .open").first.click()
+    expect(page.locator("#viewer .facts")).to_contain_text("turned by 33° to the left")
+
+
+def test_from_shape_to_meaning(visit: Visit, keep: Keep, expanding: str) -> None:
+    page = visit(expanding)
+    with_options(page, "blend")
+    asked = answering(page, lambda answer: answer, "blend")
+    search_after(page, lambda: draw_with_mouse(page, STAR))
+    assert "blend" not in asked[-1]  # the middle leaves it to the server
+    slider = page.get_by_label("Shape or meaning")
+    slider.focus()
+    search_after(page, lambda: page.keyboard.press("Home"))
+    assert (asked[-1]["blend"], asked[-1]["expand"]) == (0, 0)
+    expect(slider).to_have_attribute("aria-valuetext", "shape alone")
+    search_after(page, lambda: page.keyboard.press("End"))
+    assert asked[-1]["blend"] > 2
+    keep(page, "meaning")
+
+
+def test_this_not_that(visit: Visit, keep: Keep, expanding: str) -> None:
+    page = visit(expanding)
+    with_options(page, "rejected")
+    asked = answering(page, lambda answer: answer, "rejected")
+    answer = search_after(page, lambda: draw_with_mouse(page, STAR))
+    ids = [hit["id"] for hit in answer["hits"]]
+    page.locator(".hit .pick").nth(0).click()
+    page.locator(".hit .reject").nth(3).click()
+    expect(page.locator("#picks output")).to_have_text("1 picture selected, 1 picture not meant")
+    keep(page, "this-not-that")
+    search_after(page, page.get_by_role("button", name="More like these, not those").click)
+    assert (asked[-1]["picked"], asked[-1]["rejected"]) == ([ids[0]], [ids[3]])
+    search_after(page, lambda: draw_with_mouse(page, [(20, 20), (20, 30)]))
+    assert asked[-1]["rejected"] == [ids[3]]  # it goes on counting while one draws
+    tile = page.locator(f".hit[data-id='{ids[3]}']")
+    expect(tile.locator(".reject")).to_have_attribute("aria-pressed", "true")
+    tile.locator(".pick").click()  # one cannot be both
+    expect(page.locator("#picks output")).to_have_text("2 pictures selected")
+    search_after(page, page.locator("#unpick").click)
+    assert not {"picked", "rejected"} & set(asked[-1])
+
+
+def photograph() -> bytes:
+    """Noise of many colours, with a dark star."""
+    rng = np.random.default_rng(3)
+    pixels = rng.integers(0, 256, (300, 400, 3)).astype(np.uint8)
+    image = Image.fromarray(pixels)
+    out = io.BytesIO()
+    image.save(out, "PNG")
+    return out.getvalue()
+
+
+def fields(request: Request) -> str:
+    return request.post_data_buffer.decode("latin-1")
+
+
+def test_a_photograph_and_a_part_of_it(visit: Visit, keep: Keep, address: str) -> None:
+    page = visit(address)
+    with_options(page, "box")
+    real = search_after(page, lambda: draw_with_mouse(page, STAR))
+    page.locator("#clear").click()
+    traced = {"strokes": [[[0, 0], [50, 80], [100, 0]]], "photograph": True}
+    page.route("**/api/sketch", lambda route: route.fulfill(json=traced))
+    asked: list[Request] = []
+
+    def answer(route: Route) -> None:
+        asked.append(route.request)
+        route.fulfill(json=real)
+
+    page.route("**/api/search", answer)
+    file = {"name": "photo.png", "mimeType": "image/png", "buffer": photograph()}
+    search_after(page, lambda: page.locator("#file").set_input_files(file))
+    assert 'name="picture"' in fields(asked[-1])
+    assert 'name="box"' not in fields(asked[-1])
+    expect(page.locator("#paper")).to_be_hidden()
+    area = page.locator("#photo .area").bounding_box()
+
+    def at(x: float, y: float) -> tuple[float, float]:
+        return area["x"] + x * area["width"], area["y"] + y * area["height"]
+
+    def drag_frame() -> None:
+        page.mouse.move(*at(0.25, 0.5))
+        page.mouse.down()
+        page.mouse.move(*at(0.5, 0.9), steps=4)
+        page.mouse.up()
+
+    search_after(page, drag_frame)
+    keep(page, "photograph")
+    sent = fields(asked[-1])
+    box = [int(word) for word in sent.split('name="box"')[1].split("\r\n")[2].split(",")]
+    assert box == pytest.approx([100, 150, 200, 270], abs=3)
+    page.locator("#photo .area").focus()
+    search_after(page, lambda: page.keyboard.press("ArrowRight"))
+    moved = fields(asked[-1]).split('name="box"')[1].split("\r\n")[2]
+    assert [int(word) for word in moved.split(",")] == pytest.approx([120, 150, 220, 270], abs=4)
+    search_after(page, lambda: page.mouse.click(*at(0.1, 0.1)))  # a click takes the frame away
+    assert 'name="box"' not in fields(asked[-1])
+    page.unroute("**/api/search")
+    answered = search_after(page, page.get_by_role("button", name="Draw its lines instead").click)
+    assert len(answered["hits"]) == 8
+    expect(page.locator("#paper")).to_be_visible()
+    expect(page.locator("#photo")).to_be_hidden()
+
+
+def test_why_a_hit_matched(visit: Visit, address: str, shape_pictures: Path) -> None:
+    page = visit(address)
+    search_after(page, lambda: draw_with_mouse(page, STAR))
+    page.locator(".hit .open").first.click()
+    expect(page.locator("#viewer .explain")).to_be_hidden()  # absent, not broken
+    page.keyboard.press("Escape")
+    with_options(page, explain=True)
+    expect(page.locator(".hit")).to_have_count(8)
+    asked: list[dict] = []
+
+    def answer(route: Route) -> None:
+        asked.append(json.loads(route.request.post_data))
+        body = (shape_pictures / "star-small.png").read_bytes()
+        route.fulfill(body=body, content_type="image/png")
+
+    page.route("**/api/explain", answer)
+    page.locator(".hit .open").nth(1).click()
+    page.locator("#viewer .explain").click()
+    page.wait_for_function("() => document.querySelector('#viewer .why img').naturalWidth === 300")
+    expect(page.locator("#viewer .why")).to_be_visible()
+    assert asked[0]["id"] == page.locator(".hit").nth(1).get_attribute("data-id")
+    assert asked[0]["strokes"]
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#viewer .why")).to_be_hidden()
