@@ -24,14 +24,14 @@ from sketchseek.depiction import (
     rerank,
 )
 from sketchseek.depiction.quantisation import ProductCodes
-from sketchseek.evaluation.calibration import FIRST, FirstHits, halves
 from sketchseek.evaluation.depiction import descriptors
 from sketchseek.evaluation.experiment import Experiment
-from sketchseek.evaluation.extraction import PictureContours, cache_folder
+from sketchseek.evaluation.extraction import cache_folder
 from sketchseek.evaluation.metrics import average_precision, bootstrap_interval, precision_at
 from sketchseek.search.clutter import local_scores
 from sketchseek.search.ranking import located
 from sketchseek.search.search import Answer, Options, place_hits
+from sketchseek.search.view import PictureContours
 from sketchseek.shape.query import Query
 from sketchseek.shape.settings import Settings
 
@@ -293,17 +293,6 @@ def crop(pixels: np.ndarray, box: np.ndarray, photo: PictureContours, margin: fl
     left, top = max(0, int(x0 - dx)), max(0, int(y0 - dy))
     right, bottom = min(width, int(x1 + dx) + 1), min(height, int(y1 + dy) + 1)
     return pixels[top:bottom, left:right] if right - left > 8 and bottom - top > 8 else pixels
-
-
-def first_hits(s: Set) -> FirstHits:
-    """The first hits of a search at the defaults, by the scores that order them."""
-    half = halves([q.category for q in s.experiment.data.queries])
-    scores, right = [], []
-    for row, drawing, relevant in zip(s.shape, s.drawings, s.relevant, strict=True):
-        ids, score = rerank(ShapeScores(row), s.pictures, FIRST, drawing=drawing)
-        scores.append(score)
-        right.append(relevant[ids])
-    return FirstHits(np.concatenate(scores).astype(float), np.concatenate(right), np.repeat(half, FIRST))
 
 
 VARIANTS: dict[str, Callable[[Set, Scores, int], Scores]] = {

@@ -17,10 +17,9 @@ from sketchseek.contours import strength_to_points
 from sketchseek.contours.detectors import get_detector
 from sketchseek.contours.picture import load_picture
 from sketchseek.evaluation.datasets import data_folder
-from sketchseek.evaluation.experiment import view_of
-from sketchseek.evaluation.extraction import PictureContours
 from sketchseek.evaluation.planted import Planted, overlap, plant
 from sketchseek.search.search import Options, place_hits, ranked
+from sketchseek.search.view import PictureContours, view_of
 from sketchseek.shape.settings import Settings
 
 STRENGTHS = (0.0, 0.2, 0.4, 0.6, 0.8)

@@ -18,15 +18,15 @@ from typing import Any
 
 import numpy as np
 
+import confidence
 import expansion
 import planted
 import statements
 from sketchseek.errors import SketchseekError
 from sketchseek.evaluation import ablations, figures, paper
-from sketchseek.evaluation.calibration import FirstHits, bins, calibration_error, judged
 from sketchseek.evaluation.datasets import AnnotatedQuery, DataSet, data_folder, load
 from sketchseek.evaluation.depiction import depiction_of
-from sketchseek.evaluation.experiment import Experiment, first_hits
+from sketchseek.evaluation.experiment import Experiment
 from sketchseek.evaluation.figures import frequencies, reliability, rerankings, shortlists
 from sketchseek.evaluation.metrics import bootstrap_interval
 from sketchseek.evaluation.scoring import QueryScore, summary
@@ -203,7 +203,8 @@ def to_the_letter(preset: str = "compact", **options: Any) -> Callable[[Experime
 
     def run(e: Experiment) -> list[QueryScore]:
         letter = paper.to_the_letter(e)
-        return letter.run(letter.view(settings, storage), paper.options_of(Options(**options)), place=place)
+        view = letter.view(settings, storage, smallest=WHOLE)
+        return letter.run(view, paper.options_of(Options(**options)), place=place)
 
     return run
 
@@ -280,7 +281,7 @@ def by_statement(r: Results) -> str:
     compact = Settings.paper("compact")
     for e in r.letter:
         depiction = depiction_of(e.data)
-        view = e.view(compact)
+        view = e.view(compact, smallest=WHOLE)
         order = paper.expansion_order(view, depiction, paper.options_of(Options()))
         measured[e.data.name] = statements.Measured(
             frequencies=r.curves("frequencies", e),
@@ -395,32 +396,10 @@ def planted_shapes(r: Results) -> str:
     return "\n".join(lines)
 
 
-def confidence(r: Results) -> str:
-    kinds: dict[str, dict[str, FirstHits]] = {
-        "shape": {e.data.name: first_hits(e) for e in r.sets()},
-        "everything": {s.name: expansion.first_hits(s) for s in r.depicted},
-    }
-    reliability.plot(kinds, FIGURES / "reliability.png")
-    lines = []
-    for kind, sets in kinds.items():
-        curve, sure = judged(sets)
-        lines.append(f"\n### Confidence by {kind}\n")
-        lines.append(
-            f"The curve: middle {curve.middle:.3f}, width {curve.width:.3f}."
-            " In the table, the share of right hits, of how many.\n"
-        )
-        lines += head(list(sets))
-        tenths = [
-            {min(int(10 * c), 9): (share, n) for c, share, n in bins(s, h.right)}
-            for s, h in zip(sure.values(), sets.values(), strict=True)
-        ]
-        for tenth in range(10):
-            if any(tenth in t for t in tenths):
-                cells = [f"{100 * t[tenth][0]:.0f}% of {t[tenth][1]}" if tenth in t else "" for t in tenths]
-                lines.append(f"| {10 * tenth} to {10 * tenth + 10}% | " + " | ".join(cells) + " |")
-        errors = [calibration_error(s, h.right) for s, h in zip(sure.values(), sets.values(), strict=True)]
-        lines.append("| mean gap, points | " + " | ".join(f"{100 * e:.1f}" for e in errors) + " |")
-    return "\n".join(lines)
+def by_confidence(r: Results) -> str:
+    found = confidence.collect(r.sets())
+    reliability.plot(found, FIGURES / "reliability.png")
+    return confidence.tables(found)
 
 
 SECTIONS: dict[str, Callable[[Results], str]] = {
@@ -437,7 +416,7 @@ SECTIONS: dict[str, Callable[[Results], str]] = {
     "statements": by_statement,
     "planted": planted_shapes,
     "expansion": lambda r: expansion.sections(r.depicted),
-    "confidence": confidence,
+    "confidence": by_confidence,
 }
 
 

@@ -16,6 +16,7 @@ from . import __version__
 from .errors import SketchseekError
 
 Command = Callable[[argparse.Namespace], int]
+UNLIKELY = 0.35  # chance of being there at all below which a search says so
 WATCH_RETRY_S = 3600.0  # between two tries to read what the machine failed to read, while watching
 
 
@@ -179,6 +180,13 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         "--detector", default="neural", metavar="NAME", help="neural (default), structured or canny"
     )
 
+    p = command("explain", run_explain, "show why a picture matches a drawing, or does not")
+    p.add_argument("sketch", metavar="SKETCH", help="a bitmap, an SVG or a JSON file of strokes")
+    p.add_argument("picture", metavar="PICTURE", help="any picture, in the index or not")
+    _add_index(p)
+    p.add_argument("--out", required=True, metavar="FILE", help=".png: contours, the drawing, the score")
+    p.add_argument("--json", action="store_true", help="print one JSON document")
+
     p = command("evaluate", run_evaluate, "measure retrieval on an annotated folder")
     if _asked_for(arguments, "evaluate"):
         from .evaluation.command import add_arguments as add_evaluation
@@ -288,6 +296,7 @@ def run_search(args: argparse.Namespace) -> int:
             "pictures": len(index),
             "method": args.method,
             "took_ms": round(1000 * took, 2),
+            "present": hits.present,
             "hits": [hit.to_dict() for hit in hits],
         }
         if args.verbose:
@@ -301,6 +310,8 @@ def run_search(args: argparse.Namespace) -> int:
             say("  ".join(f"{name} {ms:.0f} ms" for name, ms in clock.laps.items()))
     if not hits:
         say("The index is empty." if len(index) == 0 else "Nothing was found.")
+    elif hits.present < UNLIKELY:
+        say(f"Probably not here ({hits.present:.0%}): these are the pictures that come nearest.")
     return 0
 
 
@@ -384,6 +395,33 @@ def run_contours(args: argparse.Namespace) -> int:
 
     save_contours(args.picture, args.out, get_detector(args.detector))
     return 0
+
+
+def run_explain(args: argparse.Namespace) -> int:
+    """`explain`."""
+    from .contours.drawing import Sketch
+    from .index import explained
+    from .output.explained import explained_png, sentence
+
+    sketch = Sketch.load(args.sketch)
+    explanation, seen = explained(sketch, args.picture, args.index)
+    _write(args.out, explained_png(explanation, seen.picture.pixels, seen.points))
+    if args.json:
+        hit = explanation.hit.to_dict()
+        del hit["rank"], hit["id"], hit["confidence"]
+        known = {"evenness": round(explanation.evenness, 4), "network": explanation.network}
+        print(json.dumps({"sketch": os.path.abspath(args.sketch), **hit, **known}))
+    else:
+        print(sentence(explanation))
+    return 0
+
+
+def _write(path: str, content: bytes) -> None:
+    try:
+        with open(path, "wb") as file:
+            file.write(content)
+    except OSError as error:
+        raise SketchseekError(f"Cannot write {path}: {error.strerror or error}.") from None
 
 
 def run_evaluate(args: argparse.Namespace) -> int:

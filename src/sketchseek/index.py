@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .errors import SketchseekError
-from .search.hit import Hit
+from .search.hit import Hit, Hits
 from .search.ranking import Collection
 from .search.search import Options, search
 from .search.view import View
@@ -22,9 +22,11 @@ from .storage.store import Location, Store, no_index
 
 if TYPE_CHECKING:
     from .contours.drawing import Sketch
+    from .contours.seeing import Contours
     from .depiction import Depiction, PictureDescriber
     from .indexing import Report
     from .output.progress import Progress
+    from .search.explanation import Explanation
 
 Path = str | os.PathLike[str]
 
@@ -254,7 +256,7 @@ class Index:
             self._describer = _describer(recipe, required)
         return self._describer
 
-    def search(self, sketch: Sketch, k: int = 20, **options: Any) -> list[Hit]:
+    def search(self, sketch: Sketch, k: int = 20, **options: Any) -> Hits:
         """The k pictures that show the drawing best.
 
         options : the other fields of `sketchseek.search.search.Options`: offset, mirror, expand, blend,
@@ -353,6 +355,32 @@ def _check_smallest(smallest: float) -> None:
             f"Things as small as {smallest:g} of a picture can't be asked for; choose one of "
             f"{', '.join(f'{known:g}' for known in LEVELS)}."
         )
+
+
+def explained(sketch: Sketch, picture: Path, where: Path | None = None) -> tuple[Explanation, Contours]:
+    """Why a picture matches a drawing, as an index sees it; by the usual settings where there is none."""
+    import numpy as np
+
+    from .contours import picture_contours
+    from .contours.detectors import get_detector
+    from .search.explanation import explain
+    from .search.view import PictureContours, view_of
+
+    recipe = Index.open(where).recipe if where is not None and Location(where).exists() else None
+    settings = settings_of(recipe) if recipe else Settings.preset(DEFAULT_PRESET)
+    seen = picture_contours(os.fspath(picture), get_detector(recipe.detector if recipe else "neural"))
+    points, frame = seen.subject()
+    contours = PictureContours(points, seen.picture.width, seen.picture.height, frame)
+    view = view_of([contours], settings, path=lambda _: os.path.abspath(picture))
+    network = None
+    describer = _describer(recipe.expansion, required=False) if recipe and recipe.expansion else None
+    drawing = describer.drawing(sketch.strokes) if describer else None
+    if describer and drawing is not None:
+        from .depiction import Pictures, usual_mean
+
+        stored = describer(seen.picture.pixels).astype(np.float16)[None]
+        network = float(Pictures(stored, usual_mean(describer.name)).vectors(np.arange(1))[0] @ drawing)
+    return explain(view, sketch, network=network), seen
 
 
 def _expansion(name: str) -> Expansion:

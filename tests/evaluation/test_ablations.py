@@ -8,23 +8,15 @@ import numpy as np
 import pytest
 
 from sketchseek.contours.drawing import Sketch
+from sketchseek.contours.made_up import outline_points, random_curves, random_shape
 from sketchseek.contours.points import Points
 from sketchseek.evaluation import ablations
-from sketchseek.evaluation.calibration import (
-    Curve,
-    FirstHits,
-    bins,
-    calibration_error,
-    fit,
-    halves,
-    held_out,
-    judged,
-)
+from sketchseek.evaluation.calibration import halves
 from sketchseek.evaluation.datasets import AnnotatedQuery, DataSet
-from sketchseek.evaluation.experiment import Experiment, first_hits
-from sketchseek.evaluation.extraction import PictureContours
-from sketchseek.evaluation.planted import outline_points, random_curves, random_shape
+from sketchseek.evaluation.experiment import Experiment
+from sketchseek.evaluation.open_set import Described, trials
 from sketchseek.search.search import Options
+from sketchseek.search.view import PictureContours
 from sketchseek.shape.settings import Settings
 from sketchseek.shape.views import WHOLE
 
@@ -91,7 +83,8 @@ def test_curves_are_drawn(experiment, tmp_path):
     from sketchseek.evaluation.figures import reliability, rerankings
 
     rerankings.plot({"planted": ablations.rerankings(experiment, COMPACT)}, tmp_path / "r.png")
-    reliability.plot({"shape": {"planted": first_hits(experiment)}}, tmp_path / "c.png")
+    searched = list(trials(experiment, Described(experiment.view(COMPACT)), sizes=(None, 20)))
+    reliability.plot({"shape": searched}, tmp_path / "c.png")
     assert all((tmp_path / name).stat().st_size > 5000 for name in ("r.png", "c.png"))
 
 
@@ -101,29 +94,6 @@ def test_without_the_development_sets_a_sentence_says_so(monkeypatch):
     monkeypatch.setattr(ablations, "data_folder", lambda: None)
     with pytest.raises(SketchseekError, match="SKETCHSEEK_DATA"):
         ablations.development_sets()
-
-
-def test_a_curve_is_found_again_and_keeps_its_word():
-    rng = np.random.default_rng(0)
-    true = Curve(0.5, 0.1)
-    score = rng.uniform(0, 1, 20_000)
-    hits = FirstHits(score, rng.random(len(score)) < true(score), rng.random(len(score)) < 0.5)
-    found = fit([hits])
-    np.testing.assert_allclose(found(score), true(score), atol=0.03)
-    (sure,) = held_out([hits])
-    assert calibration_error(sure, hits.right) < 0.03
-    assert sum(count for _, _, count in bins(sure, hits.right)) == len(score)
-
-
-def test_a_collection_of_few_kinds_is_judged_but_not_fitted_on():
-    rng = np.random.default_rng(1)
-    true = Curve(0.5, 0.1)
-    score = rng.uniform(0, 1, 20_000)
-    mixed = FirstHits(score, rng.random(len(score)) < true(score), rng.random(len(score)) < 0.5)
-    always = FirstHits(score, np.ones(len(score), bool), mixed.half)
-    curve, sure = judged({"mixed": mixed, "sysu": always})
-    np.testing.assert_allclose(curve(score), true(score), atol=0.03)
-    np.testing.assert_array_equal(sure["sysu"], curve(score))
 
 
 def test_halves_hold_whole_categories():

@@ -15,13 +15,12 @@ from sketchseek.contours.drawing import Sketch
 from sketchseek.contours.points import Points
 from sketchseek.demo import drawings
 from sketchseek.evaluation import paper
-from sketchseek.evaluation.experiment import view_of
-from sketchseek.evaluation.extraction import PictureContours
 from sketchseek.kernels import RBF
 from sketchseek.maps import HarmonicMap, JointMap
 from sketchseek.search.search import Options, ranked
-from sketchseek.search.view import View
+from sketchseek.search.view import PictureContours, View, view_of
 from sketchseek.shape.settings import Settings
+from sketchseek.shape.views import WHOLE
 
 skimage_data = pytest.importorskip("skimage.data", reason="the extra `demo` is not installed")
 
@@ -76,7 +75,7 @@ def sketches() -> list[Sketch]:
 
 @pytest.fixture(scope="module")
 def view(pictures: list[PictureContours]) -> View:
-    return view_of(pictures, Settings.paper("compact"), "float32")
+    return view_of(pictures, Settings.paper("compact"), "float32", smallest=WHOLE)
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +130,7 @@ def differs(found, expected: tuple[list[int], np.ndarray]) -> bool:
     ids=["orientation's width", "orientation's constant", "spatial constant"],
 )
 def test_other_settings_are_noticed(pictures, sketches, searches, described, settings):
-    other = view_of(pictures, settings, "float32")
+    other = view_of(pictures, settings, "float32", smallest=WHOLE)
     expected = script.ranked(searches[0], described, "exhaustive")
     assert differs(found_by(other, sketches[0], "exhaustive", "exact", 0), expected)
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from sketchseek.contours.made_up import outline_points, random_curves, random_shape
 from sketchseek.contours.points import Points
-from sketchseek.evaluation.planted import outline_points, random_curves, random_shape
 from sketchseek.maps.components import columns
 from sketchseek.search.clutter import STRENGTH, local_scores, share_inside
 from sketchseek.search.order import reordered

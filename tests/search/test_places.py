@@ -6,16 +6,15 @@ import numpy as np
 import pytest
 
 from sketchseek.contours import Sketch
+from sketchseek.contours.made_up import outline_points, random_curves, random_shape
 from sketchseek.contours.points import Points
-from sketchseek.evaluation.experiment import view_of
-from sketchseek.evaluation.extraction import PictureContours
-from sketchseek.evaluation.planted import outline_points, random_curves, random_shape
 from sketchseek.search.clutter import share_inside
 from sketchseek.search.evenness import densities, evenness
 from sketchseek.search.hit import overlap
 from sketchseek.search.order import order_scores
 from sketchseek.search.ranking import METHODS, Collection, every_view, located, rank
 from sketchseek.search.search import Options, ranked, search
+from sketchseek.search.view import PictureContours, view_of
 from sketchseek.shape.query import Query, turns
 from sketchseek.shape.settings import Settings
 

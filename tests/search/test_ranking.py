@@ -7,12 +7,12 @@ import pytest
 
 from sketchseek.contours import strength_to_points
 from sketchseek.contours.detectors import get_detector
-from sketchseek.evaluation.experiment import view_of
-from sketchseek.evaluation.extraction import PictureContours
-from sketchseek.evaluation.planted import overlap, plant, random_background, random_curves
+from sketchseek.contours.made_up import random_curves
+from sketchseek.evaluation.planted import overlap, plant, random_background
 from sketchseek.evaluation.separate_kernels import SeparateKernels
 from sketchseek.search.ranking import Collection, largest, rank, refine
 from sketchseek.search.search import Options, search
+from sketchseek.search.view import PictureContours, view_of
 from sketchseek.shape.descriptor import norms
 from sketchseek.shape.engine.reference import ReferenceEngine
 from sketchseek.shape.query import Query

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
+from sketchseek.contours.made_up import random_curves
 from sketchseek.errors import SketchseekError
-from sketchseek.evaluation.planted import random_curves
 from sketchseek.shape.alignment import (
     align,
     align_near,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sketchseek.evaluation.planted import random_curves
+from sketchseek.contours.made_up import random_curves
 from sketchseek.maps import HarmonicMap, JointMap, MatchKernel
 from sketchseek.maps.base import FeatureMap
 from sketchseek.shape.alignment import evaluate_2d, polynomial_2d

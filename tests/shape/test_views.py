@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from sketchseek.contours.made_up import random_curves
 from sketchseek.contours.points import FRAME, Points
-from sketchseek.evaluation.planted import random_curves
 from sketchseek.shape.views import FEWEST, LEVELS, MOST, shares, views
 
 SIZES = {"square": (400.0, 400.0), "wide": (400.0, 267.0), "tall": (225.0, 400.0), "strip": (400.0, 60.0)}

@@ -262,7 +262,7 @@ def _contours() -> tuple[list[Points], list[Points], str]:
         p for p in (data / "sysu" / "sketches").rglob("*") if p.suffix in (".png", ".jpg", ".svg")
     )
     if len(photos) < PHOTOS or len(sketches) < QUERIES:
-        from .planted import random_curves
+        from ..contours.made_up import random_curves
 
         curves = [random_curves(number) for number in range(PHOTOS)]
         return (

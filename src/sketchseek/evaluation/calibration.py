@@ -1,84 +1,22 @@
-"""Confidence: curves from scores to the chance of being right, and whether they keep their word."""
+"""Confidence fitted on trials, and whether it keeps its word: of the hits at 30%, are 3 of 10 right?"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..search.confidence import Curve
+from ..search.confidence import Logistic, Model, crossed, summary
+from .open_set import Trial
 
 Floats = NDArray[np.float64]
-
-FIRST = 20
-"""Hits of a drawing that count: a page of them."""
-FEW_KINDS = ("sysu",)
-"""Development sets of which every fifth photo is right, whatever is drawn."""
-
-
-@dataclass(frozen=True)
-class FirstHits:
-    """First hits of a set's drawings: scores, whether they are right, and the drawings' half of the set."""
-
-    score: Floats
-    right: NDArray[np.bool_]
-    half: NDArray[np.bool_]
-
-    @property
-    def weight(self) -> Floats:
-        """Every set counts the same."""
-        return np.full(len(self.score), 1 / len(self.score))
 
 
 def halves(categories: list[str]) -> NDArray[np.bool_]:
     """Which half each drawing is in: whole categories, every other one by name."""
     names = sorted(set(categories))
     return np.array([names.index(c) % 2 == 0 for c in categories])
-
-
-def fit(sets: list[FirstHits], half: bool | None = None) -> Curve:
-    """The most likely curve for the hits of some sets, or of one half of each."""
-    from scipy.optimize import minimize
-
-    kept = [h if half is None else _of_half(h, half) for h in sets]
-    score = np.concatenate([h.score for h in kept])
-    right = np.concatenate([h.right for h in kept])
-    weight = np.concatenate([h.weight for h in kept]) / len(kept)
-
-    def unlikely(p: Floats) -> float:
-        chance = np.clip(_curve(p)(score), 1e-9, 1 - 1e-9)
-        return float(-(weight * np.where(right, np.log(chance), np.log(1 - chance))).sum())
-
-    spread = float(score.std())
-    start = np.array([float(np.quantile(score, 0.9)), np.log(spread)])
-    return _curve(minimize(unlikely, start, method="Nelder-Mead", options={"maxiter": 4000}).x)
-
-
-def _curve(p: Floats) -> Curve:
-    return Curve(float(p[0]), float(np.exp(p[1])))
-
-
-def _of_half(h: FirstHits, half: bool) -> FirstHits:
-    mine = h.half == half
-    return FirstHits(h.score[mine], h.right[mine], h.half[mine])
-
-
-def judged(sets: dict[str, FirstHits]) -> tuple[Curve, dict[str, Floats]]:
-    """The curve that ships, and each hit's chance by a curve that was not fitted on its category.
-
-    A collection with few kinds of things is right too often by chance: it is judged, but not fitted on.
-    """
-    mixed = {name: hits for name, hits in sets.items() if name not in FEW_KINDS}
-    curve = fit(list(mixed.values()))
-    chances = dict(zip(mixed, held_out(list(mixed.values())), strict=True))
-    return curve, {name: chances[name] if name in mixed else curve(h.score) for name, h in sets.items()}
-
-
-def held_out(sets: list[FirstHits]) -> list[Floats]:
-    """Each hit's chance by the curve that was fitted on the categories of the other half."""
-    by = {half: fit(sets, half) for half in (False, True)}
-    return [np.where(h.half, by[False](h.score), by[True](h.score)) for h in sets]
 
 
 def bins(confidence: Floats, right: NDArray[np.bool_], n: int = 10) -> list[tuple[float, float, int]]:
@@ -95,3 +33,66 @@ def calibration_error(confidence: Floats, right: NDArray[np.bool_]) -> float:
     """Mean gap between confidence and share of right hits, over tenths, by how many hits they hold."""
     rows = bins(confidence, right)
     return sum(count * abs(chance - share) for chance, share, count in rows) / sum(r[2] for r in rows)
+
+
+def fit_logistic(x: Floats, y: NDArray[np.bool_], weight: Floats, ridge: float) -> Logistic:
+    """The most likely weights, held back a little."""
+    from scipy.optimize import minimize
+
+    mean, deviation = x.mean(axis=0), x.std(axis=0)
+    scale = np.where(deviation > 1e-4, deviation, 1.0)  # a column that never changes says nothing
+    z = np.clip((x - mean) / scale, -6, 6)
+    weight = weight / weight.sum()
+
+    def loss(p: Floats) -> tuple[float, Floats]:
+        total = z @ p[:-1] + p[-1]
+        chance = 1 / (1 + np.exp(-np.clip(total, -50, 50)))
+        value = -(weight * np.where(y, np.log(chance + 1e-12), np.log(1 - chance + 1e-12))).sum()
+        slope = weight * (chance - y)
+        return (
+            value + ridge * (p[:-1] ** 2).sum(),
+            np.concatenate([z.T @ slope + 2 * ridge * p[:-1], [slope.sum()]]),
+        )
+
+    p = minimize(loss, np.zeros(x.shape[1] + 1), jac=True, method="L-BFGS-B").x
+
+    def rounded(values: Floats) -> tuple[float, ...]:
+        return tuple(np.round(values, 5).tolist())
+
+    return Logistic(rounded(mean), rounded(scale), rounded(p[:-1]), round(float(p[-1]), 5))
+
+
+def _by_set(chosen: Sequence[Trial], size: Sequence[int]) -> Floats:
+    """Weights with which every set counts the same."""
+    total: dict[str, int] = {}
+    for trial, n in zip(chosen, size, strict=True):
+        total[trial.name] = total.get(trial.name, 0) + n
+    return np.concatenate([np.full(n, 1 / total[t.name]) for t, n in zip(chosen, size, strict=True)])
+
+
+def fit(chosen: Sequence[Trial]) -> Model:
+    """The most likely models of what is right and of what is there, every set counting the same."""
+    sizes = [len(t.right) for t in chosen]
+    hit = fit_logistic(
+        np.concatenate([crossed(t.evidence) for t in chosen]),
+        np.concatenate([t.right for t in chosen]),
+        _by_set(chosen, sizes),
+        0.0005,
+    )
+    there = fit_logistic(
+        np.stack([summary(t.evidence) for t in chosen]),
+        np.array([t.present for t in chosen]),
+        _by_set(chosen, [1] * len(chosen)),
+        0.003,
+    )
+    return Model(hit, there)
+
+
+def judged(everything: Sequence[Trial]) -> list[tuple[Trial, Floats, float]]:
+    """Each trial with what a model says that was fitted on the other half of the categories."""
+    split = halves([f"{t.name} {t.category}" for t in everything])
+    out: list[tuple[Trial, Floats, float]] = []
+    for half in (False, True):
+        model = fit([t for t, s in zip(everything, split, strict=True) if s != half])
+        out += [(t, *model.judge(t.evidence)) for t, s in zip(everything, split, strict=True) if s == half]
+    return out

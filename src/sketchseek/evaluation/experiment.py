@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,14 +12,12 @@ import numpy as np
 from ..contours.drawing import Sketch
 from ..contours.points import Points
 from ..errors import SketchseekError
-from ..search.ranking import Collection
 from ..search.search import Options, place_hits, ranked
-from ..search.view import View
+from ..search.view import PictureContours, View, view_of
 from ..shape.settings import Settings
-from ..shape.views import SMALLEST, shares, views
-from .calibration import FIRST, FirstHits, halves
+from ..shape.views import SMALLEST
 from .datasets import DataSet
-from .extraction import PictureContours, contours_of_pictures
+from .extraction import contours_of_pictures
 from .scoring import SHOWN, Found, QueryScore, score, summary
 
 if TYPE_CHECKING:
@@ -151,37 +149,6 @@ class Experiment:
         return summary(self.data, scores, options.method)
 
 
-def view_of(
-    contours: Sequence[PictureContours],
-    settings: Settings,
-    storage: str = "int8",
-    *,
-    smallest: float = SMALLEST,
-    path: Callable[[int], str] = str,
-    depiction: Depiction | None = None,
-) -> View:
-    """Pictures that are in no index, as a search sees them."""
-    parts = [views(c.points, c.frame, smallest) for c in contours]
-    frames = np.array([part.frame for mine in parts for part in mine], np.float32)
-    pictures = np.repeat(np.arange(len(parts)), [len(mine) for mine in parts])
-    points = (part.points for mine in parts for part in mine)
-    return View(
-        Collection.of(points, settings, storage, pictures=pictures, shares=shares(frames, pictures)),
-        np.array([c.width for c in contours]),
-        np.array([c.height for c in contours]),
-        frames,
-        is_line_art=np.array([c.is_line_art for c in contours]),
-        ids=[str(i).encode() for i in range(len(contours))],
-        path=path,
-        thumbnail=_no_thumbnail,
-        depiction=depiction,
-    )
-
-
-def _no_thumbnail(identifier: str) -> bytes:
-    raise SketchseekError(f"Picture {identifier} is in no index, and has no thumbnail.")
-
-
 def _photos(
     data: DataSet,
     detector: str,
@@ -200,17 +167,3 @@ def _photos(
     )
     failures = [str(c) for c in found if isinstance(c, SketchseekError)]
     return tuple(blank if isinstance(c, SketchseekError) else c for c in found), failures
-
-
-def first_hits(e: Experiment) -> FirstHits:
-    """The first hits by shape at the defaults, by what orders them: what the confidence is fitted on."""
-    view = e.view(Settings.preset())
-    scores, right, half = [], [], []
-    half_of = halves([q.category for q in e.data.queries])
-    for query, sketch, mine in zip(e.data.queries, e.sketches, half_of, strict=True):
-        if sketch is not None:
-            found = ranked(view, sketch, Options(FIRST))
-            scores.append(found.score)
-            right.append(np.isin(found.ranking.ids, list(query.relevant)))
-            half.append(np.full(len(found.score), mine))
-    return FirstHits(np.concatenate(scores), np.concatenate(right), np.concatenate(half))

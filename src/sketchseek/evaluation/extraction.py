@@ -10,40 +10,17 @@ import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import contours
 from ..contours.detectors import EdgeDetector, get_detector
-from ..contours.points import Box, Points
+from ..contours.points import Points
 from ..depiction.cache import load_arrays, save_arrays
 from ..errors import SketchseekError
-
-
-@dataclass(frozen=True)
-class PictureContours:
-    """What an index would keep of a picture: its points, its upright size and what part of it they show."""
-
-    points: Points
-    width: int
-    height: int
-    frame: Box
-    """In pixels: all of a photograph, the ink of line art."""
-
-    @classmethod
-    def whole(cls, points: Points, pixels: NDArray[np.uint8]) -> PictureContours:
-        """Of all of a picture."""
-        height, width = pixels.shape[:2]
-        return cls(points, width, height, (0.0, 0.0, float(width), float(height)))
-
-    @property
-    def is_line_art(self) -> bool:
-        """Whether less than the whole picture is described."""
-        return self.frame != (0.0, 0.0, float(self.width), float(self.height))
+from ..search.view import PictureContours
 
 
 def cache_folder() -> Path:

@@ -27,7 +27,7 @@ def evenness(collection: Collection, query: Query, ranking: Ranking) -> NDArray[
     """(k,) in [0, 1]: 1 where all of the drawing is matched equally well, lower the more is missing."""
     if len(ranking) == 0 or len(query.points) == 0:
         return np.zeros(len(ranking))
-    drawn = query.points.weight[_sampled(query)].astype(np.float64)
+    drawn = query.points.weight[sampled(query)].astype(np.float64)
     dense = np.maximum(densities(collection, query, ranking), 0)
     roots, mean = np.sqrt(dense) @ (drawn / drawn.sum()), np.sqrt(dense @ (drawn / drawn.sum()))
     even: NDArray[np.float64] = np.divide(roots, mean, out=np.zeros(len(ranking)), where=mean > 0)
@@ -43,7 +43,7 @@ def densities(collection: Collection, query: Query, ranking: Ranking) -> Floats:
     stored = collection.vectors[ranking.rows]
     vectors = decode(stored, settings) if stored.dtype == np.int8 else stored
     centred = _moved(vectors.reshape(-1, *settings.shape), ranking, settings).reshape(len(ranking), -1)
-    out = np.empty((len(ranking), len(_sampled(query))), np.float32)
+    out = np.empty((len(ranking), len(sampled(query))), np.float32)
     poses = np.stack([ranking.scale, ranking.rotation, ranking.mirrored], axis=1)
     kinds, kind = np.unique(poses, axis=0, return_inverse=True)
     for i, (scale, rotation, mirrored) in enumerate(kinds.tolist()):
@@ -52,14 +52,15 @@ def densities(collection: Collection, query: Query, ranking: Ranking) -> Floats:
     return out
 
 
-def _sampled(query: Query) -> NDArray[np.intp]:
+def sampled(query: Query) -> NDArray[np.intp]:
+    """Which of the drawing's points are looked at."""
     n = len(query.points)
     return np.linspace(0, n - 1, min(n, SAMPLES)).round().astype(np.intp)
 
 
 def _points_side(query: Query, scale: float, rotation: float, mirrored: bool) -> Floats:
     """(n, D): the query side of each sampled point on its own, in a pose (`map_asym1`)."""
-    settings, chosen = query.settings, _sampled(query)
+    settings, chosen = query.settings, sampled(query)
     points = posed(query.points, scale, rotation)
     points = points.mirrored() if mirrored else points
     x, y = (columns(a[chosen] * RADIANS, settings.frequencies) for a in (points.x, points.y))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -161,3 +161,14 @@ def overlap(a: Box, b: Box) -> float:
     height = min(a[3], b[3]) - max(a[1], b[1])
     smaller = min((box[2] - box[0]) * (box[3] - box[1]) for box in (a, b))
     return max(width, 0.0) * max(height, 0.0) / smaller if smaller > 0 else 0.0
+
+
+class Hits(list[Hit]):
+    """The hits of a search, best first.
+
+    present : in [0, 1], the chance that the collection has what was drawn at all.
+    """
+
+    def __init__(self, hits: Iterable[Hit] = (), present: float = 0.0) -> None:
+        super().__init__(hits)
+        self.present = round(present, 6)

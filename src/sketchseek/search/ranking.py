@@ -90,6 +90,19 @@ class Collection:
         stored = encode(vectors, settings) if storage == "int8" else vectors
         return cls(stored, norms(stored, settings), settings, pictures=pictures, shares=shares)
 
+    def take(self, ids: Ids) -> Collection:
+        """Some of the pictures, numbered anew in that order."""
+        rows = self.rows_of(ids)
+        counts = self._starts[ids + 1] - self._starts[ids]
+        vectors = self.vectors[rows]
+        return Collection(
+            vectors,
+            norms(vectors, self.settings),
+            self.settings,
+            pictures=np.repeat(np.arange(len(ids)), counts),
+            shares=self.shares[rows],
+        )
+
     def __len__(self) -> int:
         """The number of pictures."""
         return len(self._starts) - 1

@@ -4,7 +4,8 @@
 2. By shape: `rank` scores the pictures, and `order` looks closer at the best: where the drawing lies in them,
    and how evenly it is there. Where the collection says what its pictures depict, `depiction.rerank` takes
    that ranking further.
-3. `place_hits` finds every place of the drawing in the hits that are shown, and refines it.
+3. `evidence` and `confidence` say how likely each hit is right, and whether the thing is there at all.
+4. `place_hits` finds every place of the drawing in the hits that are shown, and refines it.
 
 `Index.search`, the evaluation, the figures and the server all come here: what is measured is what ships.
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,8 +23,9 @@ from numpy.typing import NDArray
 from ..errors import SketchseekError
 from ..shape.query import Query, turns
 from .clutter import STRENGTH
-from .confidence import BY_EVERYTHING, BY_SHAPE
-from .hit import Hit, Place, overlap
+from .confidence import models
+from .evidence import features
+from .hit import Hit, Hits, Place, overlap
 from .order import reordered
 from .ranking import Collection, Ranking, every_view, largest, located, rank, refine
 from .view import View
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 
 CANDIDATES = 500
 """How many of the best by the plain score are looked at closer."""
+JUDGED = 50
+"""How many first hits are looked at to say whether the thing is there at all."""
 THOROUGH = 100
 """Of how many of the best then all views are looked at."""
 FINE_TURN = 5.0
@@ -110,25 +114,32 @@ class Answer:
     """A ranking of pictures.
 
     query : what was searched for. ranking : the hits, on the grid of translations.
-    score : (k,) what orders the hits. confidence : (k,) in [0, 1], the same as the chance to be right.
+    score : (k,) what orders the hits. evidence : (k, F), see `evidence.features`.
+    confidence : (k,) in [0, 1], the chance of each to be right; falls as the score does.
+    present : in [0, 1], the chance that the collection has the thing at all.
     """
 
     query: Query
     ranking: Ranking
     score: NDArray[np.floating[Any]]
+    evidence: NDArray[np.float64]
     confidence: NDArray[np.float64]
+    present: float
 
     def take(self, which: slice) -> Answer:
         """Some of the hits."""
-        return Answer(self.query, self.ranking.take(which), self.score[which], self.confidence[which])
+        names = ("score", "evidence", "confidence")
+        some = {name: getattr(self, name)[which] for name in names}
+        return replace(self, ranking=self.ranking.take(which), **some)
 
 
-def search(view: View, sketch: Sketch, options: Options) -> list[Hit]:
+def search(view: View, sketch: Sketch, options: Options) -> Hits:
     """The pictures that show the drawing best, each with the place where it does."""
     if len(view) == 0:
-        return []
+        return Hits()
     shown = slice(options.offset, options.offset + options.k)
-    return place_hits(view, sketch, ranked(view, sketch, options).take(shown), options)
+    answer = ranked(view, sketch, options)
+    return Hits(place_hits(view, sketch, answer.take(shown), options), answer.present)
 
 
 def ranked(view: View, sketch: Sketch, options: Options) -> Answer:
@@ -136,11 +147,26 @@ def ranked(view: View, sketch: Sketch, options: Options) -> Answer:
     query = Query.of(sketch.points, view.settings, mirror=options.mirror, rotations=turns(options.turn))
     among = None if options.folder is None else view.folders.under(options.folder)
     shape = EngineScores(view.collection, query, options, among)
-    count = min(options.offset + options.k, len(shape))
+    # The same first hits are judged whatever is asked for: what is said of them does not depend on it.
+    count = min(max(options.offset + options.k, JUDGED), len(shape))
     depiction = _depiction(view, options)
     if depiction is None:
-        return _by_shape(view, shape, count)
-    return _by_everything(view, depiction, shape, sketch, count=count)
+        found = _by_shape(view, shape, count)
+    else:
+        found = _by_everything(view, depiction, shape, sketch, count=count)
+    evidence = features(
+        view.collection,
+        found.query,
+        found.ranking,
+        order=found.score,
+        is_line_art=view.is_line_art[found.ranking.ids],
+        network=found.network,
+        usual_network=found.usual_network,
+        threads=options.threads,
+    )
+    confidence, present = models()["shape" if found.network is None else "everything"].judge(evidence)
+    answer = Answer(found.query, found.ranking, found.score, evidence, confidence, present)
+    return answer.take(slice(options.offset + options.k))
 
 
 def place_hits(view: View, sketch: Sketch, answer: Answer, options: Options) -> list[Hit]:
@@ -184,12 +210,27 @@ def _reordered(
     )
 
 
-def _by_shape(view: View, shape: EngineScores, count: int) -> Answer:
+@dataclass(frozen=True)
+class _Found:
+    """The best pictures and what orders them; where a network was asked, how like the drawing they are.
+
+    query : whose poses the ranking speaks of. network : (k,) cosines. usual_network : (m,) those of usual
+    pictures.
+    """
+
+    query: Query
+    ranking: Ranking
+    score: NDArray[np.floating[Any]]
+    network: NDArray[np.float32] | None = None
+    usual_network: NDArray[np.float32] | None = None
+
+
+def _by_shape(view: View, shape: EngineScores, count: int) -> _Found:
     """By what `order` says among the best by the cosine, by the cosine after those."""
     query, options = shape.query, shape.options
     found = shape.ranking(min(max(count, CANDIDATES), len(shape)))
     if options.clutter == 0:
-        return Answer(query, found.take(slice(count)), found.score[:count], BY_SHAPE(found.score[:count]))
+        return _Found(query, found.take(slice(count)), found.score[:count])
     first, score = _reordered(view, query, found.take(slice(CANDIDATES)), options)
     if options.turn:
         finer = turns(options.turn, FINE_TURN)
@@ -199,14 +240,14 @@ def _by_shape(view: View, shape: EngineScores, count: int) -> Answer:
         best, at = every.best_of_pictures(), np.sort(np.unique(every.ids, return_index=True)[1])
         first, score = best + first.take(slice(THOROUGH, None)), np.concatenate([by[at], score[THOROUGH:]])
     ranking = (first + found.take(slice(CANDIDATES, None))).take(slice(count))
-    # The confidence orders the hits: whoever was not looked at is no surer than the last who was.
+    # Whoever was not looked at scores no more than the last who was.
     score = np.minimum.accumulate(np.concatenate([score, ranking.score[len(score) :]])[:count])
-    return Answer(query, ranking, score, BY_SHAPE(score))
+    return _Found(query, ranking, score)
 
 
 def _by_everything(
     view: View, depiction: Depiction, shape: EngineScores, sketch: Sketch, *, count: int
-) -> Answer:
+) -> _Found:
     """By shape, the network's opinion of the drawing, and what the first hits depict; placed by shape."""
     from ..depiction import BLEND, default_expand, rerank
 
@@ -235,7 +276,10 @@ def _by_everything(
         threads=options.threads or os.cpu_count() or 1,
     )
     ranking = located(view.collection, query, ids, options.threads)
-    return Answer(query, ranking, score, BY_EVERYTHING(score))
+    if drawing is None:
+        return _Found(query, ranking, score)
+    pictures = depiction.pictures
+    return _Found(query, ranking, score, pictures.vectors(ids) @ drawing, pictures.usual_vectors @ drawing)
 
 
 def _depiction(view: View, options: Options) -> Depiction | None:

@@ -10,13 +10,37 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..contours.points import Box, Points
 from ..errors import SketchseekError
+from ..shape.views import SMALLEST, shares, views
 from .folders import Folders
+from .ranking import Collection
 
 if TYPE_CHECKING:
     from ..depiction import Depiction
     from ..shape.settings import Settings
-    from .ranking import Collection
+
+
+@dataclass(frozen=True)
+class PictureContours:
+    """What an index keeps of a picture: its points, its upright size and what part of it they show."""
+
+    points: Points
+    width: int
+    height: int
+    frame: Box
+    """In pixels: all of a photograph, the ink of line art."""
+
+    @classmethod
+    def whole(cls, points: Points, pixels: NDArray[np.uint8]) -> PictureContours:
+        """Of all of a picture."""
+        height, width = pixels.shape[:2]
+        return cls(points, width, height, (0.0, 0.0, float(width), float(height)))
+
+    @property
+    def is_line_art(self) -> bool:
+        """Whether less than the whole picture is described."""
+        return self.frame != (0.0, 0.0, float(self.width), float(self.height))
 
 
 @dataclass(frozen=True)
@@ -71,3 +95,34 @@ class View:
     def id(self, number: int) -> str:
         """The id of a picture."""
         return bytes(self.ids[number]).decode()
+
+
+def view_of(
+    contours: Sequence[PictureContours],
+    settings: Settings,
+    storage: str = "int8",
+    *,
+    smallest: float = SMALLEST,
+    path: Callable[[int], str] = str,
+    depiction: Depiction | None = None,
+) -> View:
+    """Pictures that are in no index, as a search sees them."""
+    parts = [views(c.points, c.frame, smallest) for c in contours]
+    frames = np.array([part.frame for mine in parts for part in mine], np.float32)
+    pictures = np.repeat(np.arange(len(parts)), [len(mine) for mine in parts])
+    points = (part.points for mine in parts for part in mine)
+    return View(
+        Collection.of(points, settings, storage, pictures=pictures, shares=shares(frames, pictures)),
+        np.array([c.width for c in contours]),
+        np.array([c.height for c in contours]),
+        frames,
+        is_line_art=np.array([c.is_line_art for c in contours]),
+        ids=[str(i).encode() for i in range(len(contours))],
+        path=path,
+        thumbnail=_no_thumbnail,
+        depiction=depiction,
+    )
+
+
+def _no_thumbnail(identifier: str) -> bytes:
+    raise SketchseekError(f"Picture {identifier} is in no index, and has no thumbnail.")

@@ -264,6 +264,7 @@ class Service:
             "pictures": len(index),
             "method": "exhaustive",
             "took_ms": round((found - began) * 1e3, 2),
+            "present": hits.present,
             "hits": [hit_body(hit) for hit in hits],
         }
         content = json.dumps(answer, separators=(",", ":"), allow_nan=False).encode()

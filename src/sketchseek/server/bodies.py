@@ -107,6 +107,7 @@ class SearchAnswer(BaseModel):
     pictures: int = Field(description="How many were searched.")
     method: str
     took_ms: float
+    present: float = Field(description="How likely the collection has the thing at all, 0 to 1.")
     hits: list[HitBody]
 
 

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from test_native import made
 
+from sketchseek.contours.made_up import random_curves
 from sketchseek.errors import SketchseekError
-from sketchseek.evaluation.planted import random_curves
 from sketchseek.shape.engine import _engine
 from sketchseek.shape.engine.native import NativeEngine, build_name
 from sketchseek.shape.query import Query

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sketchseek.contours.made_up import random_curves
 from sketchseek.errors import SketchseekError
-from sketchseek.evaluation.planted import random_curves
 from sketchseek.shape.descriptor import describe, encode, norms
 from sketchseek.shape.engine import _engine
 from sketchseek.shape.engine.native import VARIABLE, NativeEngine, build_name

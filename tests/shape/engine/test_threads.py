@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from test_native import BUILDS, made, start_of
 
-from sketchseek.evaluation.planted import random_curves
+from sketchseek.contours.made_up import random_curves
 from sketchseek.shape.engine.native import VARIABLE, NativeEngine, largest_sums, select
 from sketchseek.shape.placement import Placement
 from sketchseek.shape.query import Query

@@ -9,9 +9,8 @@ import numpy as np
 from ...contours import strength_to_points
 from ...contours.detectors.canny import Canny
 from ...search.search import Options, search
+from ...search.view import PictureContours, view_of
 from ...shape.settings import Settings
-from ..experiment import view_of
-from ..extraction import PictureContours
 from ..planted import plant, random_background
 from . import new_figure, save
 

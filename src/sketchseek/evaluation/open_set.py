@@ -1,0 +1,163 @@
+"""Is it here at all? Each drawing against a collection that has what it shows, and against one that has not.
+
+What confidence is fitted on and judged by (benchmarks/confidence.py, docs/confidence.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..contours.drawing import Sketch
+from ..depiction import Depiction, PictureDescriber, Pictures
+from ..search.search import Options, ranked
+from ..search.view import View
+from ..shape.engine import Ids
+from .experiment import Experiment
+
+FIRST = 20
+"""Hits of a drawing that count: a page of them."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One search.
+
+    evidence : (k, F) of its first hits. right : (k,) which of them are. present : whether the collection had
+    what was drawn. name : of the set. category : what was drawn. pictures : how many there were.
+    confidence, chance : what the answer said of its hits, and of the thing being there.
+    """
+
+    evidence: NDArray[np.float64]
+    right: NDArray[np.bool_]
+    present: bool
+    name: str
+    category: str
+    pictures: int
+    confidence: NDArray[np.float64]
+    chance: float
+
+
+@dataclass(frozen=True)
+class Described:
+    """A collection whose pictures' descriptors are at hand, so that parts of it can be searched.
+
+    stored : (n, d), as an index keeps them.
+    """
+
+    view: View
+    stored: NDArray[np.float16] | None = None
+    describer: PictureDescriber | None = None
+    prior: NDArray[np.float32] | None = None
+
+    def part(self, ids: Ids) -> View:
+        """Some of the pictures, numbered anew."""
+        rows = self.view.collection.rows_of(ids)
+        depiction = None
+        if self.stored is not None:
+            pictures = Pictures(self.stored[ids], self.prior)
+            depiction = Depiction(lambda: pictures, lambda _: self.describer)
+        return replace(
+            self.view,
+            collection=self.view.collection.take(ids),
+            width=self.view.width[ids],
+            height=self.view.height[ids],
+            frames=self.view.frames[rows],
+            is_line_art=self.view.is_line_art[ids],
+            ids=[str(i).encode() for i in ids],
+            depiction=depiction,
+        )
+
+
+def trials(
+    e: Experiment, whole: Described, sizes: tuple[int | None, ...] = (None, 100), seed: int = 0
+) -> Iterator[Trial]:
+    """Search for every drawing in collections with and without what it shows, of each size.
+
+    sizes : None is all of the set. Of a smaller collection as large a share is right as of the set, one at
+    least.
+    """
+    rng = np.random.default_rng(seed)
+    options = Options(FIRST)
+    everything = np.arange(len(whole.view))
+    drawn: dict[frozenset[int], list[int]] = {}
+    for i, query in enumerate(e.data.queries):
+        if e.sketches[i] is not None:
+            drawn.setdefault(query.relevant, []).append(i)
+    for relevant, queries in drawn.items():
+        right = np.array(sorted(relevant))
+        others = np.setdiff1d(everything, right)
+        for size in sizes:
+            if size is not None and size >= len(everything):
+                continue
+            wrong = others if size is None else rng.permutation(others)[:size]
+            share = max(1, round(len(wrong) * len(right) / len(everything)))
+            some = right if size is None else rng.permutation(right)[:share]
+            among = wrong if size is None else wrong[: len(wrong) - len(some)]
+            for present, ids in ((True, np.sort(np.concatenate([some, among]))), (False, np.sort(wrong))):
+                view = whole.part(ids)
+                for i in queries:
+                    sketch = e.sketches[i]
+                    assert sketch is not None
+                    answer = ranked(view, sketch, options)
+                    yield Trial(
+                        answer.evidence,
+                        np.isin(ids[answer.ranking.ids], right),
+                        present,
+                        e.data.name,
+                        e.data.queries[i].category,
+                        len(view),
+                        answer.confidence,
+                        answer.present,
+                    )
+
+
+def slips(e: Experiment, whole: Described, count: int = 30, seed: int = 1) -> Iterator[Trial]:
+    """Searches for what is no drawing of anything: a slip of the pen, a corner, an arc, a scrawl."""
+    rng = np.random.default_rng(seed)
+    view = whole.part(np.arange(len(whole.view)))
+    for i in range(count):
+        sketch = Sketch.from_strokes([_slip(rng, i % 4)])
+        answer = ranked(view, sketch, Options(FIRST))
+        nothing = np.zeros(len(answer.ranking), bool)
+        yield Trial(
+            answer.evidence,
+            nothing,
+            False,
+            e.data.name,
+            f"slip {i}",
+            len(view),
+            answer.confidence,
+            answer.present,
+        )
+
+
+def _slip(rng: np.random.Generator, kind: int) -> NDArray[np.float64]:
+    """One stroke (n, 2): a line, a corner, an arc or a scrawl."""
+    if kind == 0:
+        return np.array([[0.0, 0.0], rng.normal(0, 1, 2)]) * 3
+    if kind == 1:
+        return np.cumsum(np.vstack([[0.0, 0.0], rng.normal(0, 1, (2, 2))]), axis=0)
+    if kind == 2:
+        t = np.linspace(0, rng.uniform(1, 5), 30)
+        return np.stack([np.cos(t) * rng.uniform(0.3, 1), np.sin(t)], axis=1)
+    steps = rng.normal(0, 1, (int(rng.integers(4, 12)), 2))
+    return np.cumsum(steps, axis=0)
+
+
+def auroc(score: NDArray[np.float64], positive: NDArray[np.bool_]) -> float:
+    """The chance that a positive scores more than a negative; ties count half.
+
+    >>> auroc(np.array([.9, .2, .5]), np.array([True, False, False]))
+    1.0
+    """
+    from scipy.stats import rankdata
+
+    ranks = rankdata(score)
+    n, m = int(positive.sum()), int((~positive).sum())
+    if n == 0 or m == 0:
+        return float("nan")
+    return float((ranks[positive].sum() - n * (n + 1) / 2) / (n * m))

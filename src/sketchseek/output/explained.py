@@ -1,0 +1,81 @@
+"""An explanation as a picture: contours, the drawing coloured by what it met, the score over translations."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw
+
+if TYPE_CHECKING:
+    from ..contours.points import Points
+    from ..search.explanation import Explanation
+
+SIDE = 560
+MARGIN = 16
+GREEN, GREY = np.array([0, 200, 83]), np.array([150, 150, 150])
+
+
+def explained_png(explanation: Explanation, pixels: NDArray[np.uint8], contours: Points) -> bytes:
+    """A PNG: the picture, its contours with the drawing over them, and the score over translations.
+
+    pixels : (h, w, 3) of the picture, at any size. contours : what the program saw in it.
+    """
+    hit = explanation.hit
+    scale = SIDE / max(hit.width, hit.height)
+    size = max(1, round(hit.width * scale)), max(1, round(hit.height * scale))
+    photo = Image.fromarray(pixels).resize(size)
+    seen = Image.new("RGB", size, (250, 250, 250))
+    pen = ImageDraw.Draw(seen)
+    middle = np.array(size) / 2
+    for x, y, weight in zip(contours.x, contours.y, contours.weight, strict=True):
+        at = np.array([x, y]) * (SIDE / 400) + middle
+        shade = int(235 - 140 * min(float(weight), 1.0))
+        pen.point((float(at[0]), float(at[1])), fill=(shade, shade, shade))
+    for canvas in (photo, seen):
+        brush = ImageDraw.Draw(canvas)
+        for (x, y), share in zip(explanation.met * scale, np.sqrt(explanation.support), strict=True):
+            r = 3.0
+            colour = tuple(int(c) for c in share * GREEN + (1 - share) * GREY)
+            brush.ellipse((float(x) - r, float(y) - r, float(x) + r, float(y) + r), fill=colour)
+    heat = _heat(explanation.surface)
+    width = 2 * size[0] + heat.width + 4 * MARGIN
+    height = max(size[1], heat.height) + 2 * MARGIN + 40
+    sheet = Image.new("RGB", (width, height), (255, 255, 255))
+    left = MARGIN
+    for panel in (photo, seen, heat):
+        sheet.paste(panel, (left, MARGIN))
+        left += panel.width + MARGIN
+    ImageDraw.Draw(sheet).text((MARGIN, height - 30), sentence(explanation), fill=(30, 30, 30))
+    out = io.BytesIO()
+    sheet.save(out, "PNG")
+    return out.getvalue()
+
+
+def sentence(explanation: Explanation) -> str:
+    """What was found, in words."""
+    hit = explanation.hit
+    met = float((explanation.support > 0.25).mean())
+    text = (
+        f"shape {hit.score:.3f}, evenness {explanation.evenness:.2f}, {met:.0%} of the drawing met contours, "
+        f"at {hit.scale:.0%} of the picture{', mirrored' if hit.mirrored else ''}"
+    )
+    if explanation.network is not None:
+        text += f"; network {explanation.network:+.2f}"
+    return text
+
+
+def _heat(surface: NDArray[np.float64]) -> Image.Image:
+    """The score over translations: dark is low, light is high, the best place crossed."""
+    low, high = float(surface.min()), float(surface.max())
+    shade = (surface - low) / max(high - low, 1e-9)
+    colour = np.stack([shade, shade**2, 0.35 + 0.25 * shade], axis=-1)
+    image = Image.fromarray((255 * colour).astype(np.uint8).transpose(1, 0, 2)).resize((240, 240))
+    cell = 240 / len(surface)
+    x, y = (int(i) for i in np.unravel_index(int(surface.argmax()), surface.shape))
+    pen, cx, cy = ImageDraw.Draw(image), (x + 0.5) * cell, (y + 0.5) * cell
+    pen.line((cx - 6, cy, cx + 6, cy), fill=(255, 255, 255), width=2)
+    pen.line((cx, cy - 6, cx, cy + 6), fill=(255, 255, 255), width=2)
+    return image

@@ -1,0 +1,114 @@
+"""What an answer says of itself: of its hits, and of whether the thing is there at all."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sketchseek.contours import strength_to_points
+from sketchseek.contours.detectors.canny import Canny
+from sketchseek.contours.drawing import Sketch
+from sketchseek.evaluation.calibration import calibration_error, fit
+from sketchseek.evaluation.open_set import Trial, auroc
+from sketchseek.evaluation.planted import plant, random_background
+from sketchseek.search.confidence import Logistic, Model, crossed, models, summary
+from sketchseek.search.evidence import NAMES
+from sketchseek.search.search import Options, ranked, search
+from sketchseek.search.view import PictureContours, view_of
+from sketchseek.shape.settings import Settings
+
+N = 40
+
+
+@pytest.fixture(scope="module")
+def planted():
+    rng = np.random.default_rng(5)
+    return [plant(random_background(rng), rng, blur=2.0) for _ in range(N)]
+
+
+@pytest.fixture(scope="module")
+def contours(planted):
+    return [PictureContours.whole(strength_to_points(Canny()(p.pixels)), p.pixels) for p in planted]
+
+
+@pytest.fixture(scope="module")
+def view(contours):
+    return view_of(contours, Settings.preset("compact"), smallest=0.6)
+
+
+def test_evidence_has_its_columns_and_confidence_falls(view, planted):
+    for k in (1, 5, N, 3 * N):
+        answer = ranked(view, planted[0].sketch, Options(k))
+        count = min(k, N)
+        assert answer.evidence.shape == (count, len(NAMES))
+        assert np.isfinite(answer.evidence).all()
+        assert (np.diff(answer.confidence) <= 0).all()
+        assert ((answer.confidence >= 0) & (answer.confidence <= 1)).all()
+
+
+def test_what_is_said_does_not_depend_on_how_much_is_asked_for(view, planted):
+    few, many = (ranked(view, planted[1].sketch, Options(k)) for k in (3, 20))
+    np.testing.assert_allclose(few.confidence, many.confidence[:3])
+    assert few.present == many.present
+    hits = search(view, planted[1].sketch, Options(3, offset=2))
+    assert hits.present == pytest.approx(many.present, abs=1e-6)
+    assert [hit.confidence for hit in hits] == pytest.approx(many.confidence[2:5].tolist(), abs=1e-6)
+
+
+def test_what_is_there_is_likelier_there_than_what_is_not(view, contours, planted):
+    there, gone = [], []
+    for i in range(12):
+        without = view_of(contours[:i] + contours[i + 1 :], view.settings, smallest=0.6)
+        there.append(search(view, planted[i].sketch, Options(1)).present)
+        gone.append(search(without, planted[i].sketch, Options(1)).present)
+    assert auroc(np.array(there + gone), np.arange(24) < 12) > 0.8
+
+
+@pytest.mark.parametrize(
+    "strokes",
+    [[[[0, 0], [3, 1]]], [[[0, 0], [2, 0], [2, 2]]]],
+    ids=["a slip of the pen", "two short lines"],
+)
+def test_a_slip_of_the_pen_is_probably_not_there(view, strokes):
+    assert search(view, Sketch.from_strokes(strokes), Options(5)).present < 0.5
+
+
+def test_an_empty_collection_and_one_picture(view, contours, planted):
+    one = view_of(contours[5:6], view.settings, smallest=0.6)
+    hits = search(one, planted[0].sketch, Options())
+    assert len(hits) == 1
+    assert 0 <= hits.present < 0.5
+    assert search(one, planted[5].sketch, Options()).present > hits.present
+
+
+def test_no_ranking_changes_by_it(view, planted):
+    answer = ranked(view, planted[2].sketch, Options(N))
+    assert (np.diff(answer.score) <= 1e-9).all()
+
+
+def test_models_ship_and_are_json():
+    for model in models().values():
+        assert Model.from_json(model.to_json()) == model
+        assert len(model.hit.weights) == 3 * len(NAMES)
+        assert len(model.present.weights) == 6 * len(NAMES)
+        assert any(model.hit.weights)
+
+
+def test_a_logistic_model_is_found_again_and_keeps_its_word():
+    rng = np.random.default_rng(0)
+    trials = []
+    for i in range(400):
+        evidence = rng.standard_normal((20, len(NAMES)))
+        chance = 1 / (1 + np.exp(-2 * evidence[:, 0]))
+        right = rng.random(20) < chance
+        trials.append(Trial(evidence, right, bool(i % 2), "made up", str(i), 100, chance, 0.5))
+    model = fit(trials)
+    found = np.concatenate([model.hit(crossed(t.evidence)) for t in trials])
+    assert calibration_error(found, np.concatenate([t.right for t in trials])) < 0.03
+    assert auroc(found, np.concatenate([t.right for t in trials])) > 0.85
+    assert summary(trials[0].evidence).shape == (6 * len(NAMES),)
+
+
+def test_features_that_never_change_say_nothing():
+    flat = Logistic((0.0, 5.0), (1.0, 1.0), (1.0, 0.0), 0.0)
+    np.testing.assert_allclose(flat([[0.0, 5.0], [2.0, 5.0]]), [0.5, 1 / (1 + np.exp(-2))])
