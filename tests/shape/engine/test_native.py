@@ -12,7 +12,7 @@ import pytest
 from sketchseek.contours.made_up import random_curves
 from sketchseek.errors import SketchseekError
 from sketchseek.shape.descriptor import describe, encode, norms
-from sketchseek.shape.engine import _engine
+from sketchseek.shape.engine import _engine, best_of_groups
 from sketchseek.shape.engine.native import VARIABLE, NativeEngine, build_name
 from sketchseek.shape.engine.reference import ReferenceEngine
 from sketchseek.shape.placement import Placement, Start
@@ -191,6 +191,23 @@ def test_the_pruned_top_is_the_exhaustive_one(build: str, preset: str) -> None:
         ids, found = engine.top(query, k, threads)
         np.testing.assert_array_equal(ids, order[:k])
         np.testing.assert_array_equal(found, scores[order[:k]])
+
+
+@pytest.mark.parametrize("preset", ["compact", "precise"])
+def test_the_pruned_top_of_views_is_the_exhaustive_one(build: str, preset: str) -> None:
+    """Wholes among their parts; pictures of many views and of one; parts that beat their wholes."""
+    settings = Settings.preset(preset)
+    engine = NativeEngine(*mixtures(settings, 16_400), settings)
+    query = Query.of(random_curves(601, closed=1), settings)
+    rng = np.random.default_rng(1)
+    groups = rng.permutation(np.minimum(np.arange(16_400) // 6, 2500)).astype(np.int32)
+    prior = rng.choice(np.float32([1, 0.9, 0.8]), 16_400, p=[0.15, 0.5, 0.35])
+    scores = engine.scores(query)
+    for k, threads in ((1, 1), (100, 2), (2600, 1)):
+        ids, found = engine.top(query, k, threads, groups=groups, prior=prior)
+        expected, theirs = best_of_groups(scores, k, groups, prior)
+        np.testing.assert_array_equal(ids, expected)
+        np.testing.assert_array_equal(found, theirs)
 
 
 def test_the_largest_are_selected_with_ties_to_the_lower_number() -> None:
