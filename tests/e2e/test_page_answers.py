@@ -21,11 +21,9 @@ from visitor import ARROW, STAR, Keep, Visit, draw_with_mouse, search_after
 def with_options(page: Page, *options: str, **more: Any) -> None:
     """Let the server offer what it may not have, and reload."""
 
-    def offer(route: Route) -> None:
-        answer = route.fetch().json()
-        route.fulfill(json={**answer, "options": [*answer["options"], *options], **more})
-
-    page.route("**/api/index", offer)
+    known = page.evaluate("async () => (await fetch('api/index')).json()")
+    told = {**known, "options": [*known["options"], *options], **more}
+    page.route("**/api/index", lambda route: route.fulfill(json=told))
     page.reload()
     expect(page.locator("#collection")).not_to_be_empty()
 
@@ -304,3 +302,20 @@ def test_why_a_hit_matched(visit: Visit, address: str, shape_pictures: Path) -> 
     assert asked[0]["strokes"]
     page.keyboard.press("ArrowRight")
     expect(page.locator("#viewer .why")).to_be_hidden()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_what_appears_is_accessible(visit: Visit, expanding: str, scheme: str) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    page = visit(expanding, color_scheme=scheme, bypass_csp=True)
+    with_options(page, "blend", "turn", "rejected", "box")
+    answering(page, judged(0.2, 0.5, 0.4, 0.3, 0.2, 0.2, 0.2, 0.01), "turn", "rejected")
+    search_after(page, lambda: draw_with_mouse(page, STAR))
+    page.locator(".hit .pick").nth(0).click()
+    page.locator(".hit .reject").nth(2).click()
+    expect(page.locator("#show-more")).to_be_visible()
+    page.wait_for_timeout(300)
+    found = Axe().run(page).response["violations"]
+    serious = [(v["id"], v["nodes"][0]["html"]) for v in found if v["impact"] in ("serious", "critical")]
+    assert not serious, serious

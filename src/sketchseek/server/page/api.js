@@ -50,7 +50,7 @@ export async function explain(query, hit) {
   throw new Problem(detail ?? "This could not be explained.", response.status);
 }
 
-/** The strokes in a picture or SVG file. */
+/** The strokes in a picture or SVG file, and whether it is a photograph: { strokes, photograph }. */
 export function trace(file) {
   const body = new FormData();
   body.append("picture", file);
