@@ -165,17 +165,19 @@ def test_outlines_are_placed_as_the_server_places_them(visit: Visit, address: st
 
 def test_a_switch_for_any_angle(visit: Visit, keep: Keep, address: str) -> None:
     page = visit(address)
-    expect(page.locator("#mirror")).to_be_visible()
-    with_options(page, "turn")
-    asked = answering(
-        page, lambda answer: {**answer, "hits": [{**h, "rotation": -33} for h in answer["hits"]]}, "turn"
-    )
-    search_after(page, lambda: draw_with_mouse(page, STAR))
-    assert "turn" not in asked[-1]
-    search_after(page, page.get_by_label("At any angle").check)
-    assert asked[-1]["turn"] == "any"
+    down = [(100 - y, x) for x, y in ARROW]  # the arrow that points left, turned by 90 degrees: up
+    straight = search_after(page, lambda: draw_with_mouse(page, down))
+    assert all(hit["rotation"] == 0 for hit in straight["hits"])
+    with page.expect_request("**/api/search") as request:
+        turned = search_after(page, page.get_by_label("At any angle").check)
+    assert json.loads(request.value.post_data)["turn"] == "any"
+    first = turned["hits"][0]
+    assert Path(first["picture"]).name in ("arrow.gif", "arrow-right.png")
+    assert first["score"] > straight["hits"][0]["score"]
+    assert 75 < abs(first["rotation"]) < 105
+    keep(page, "any-angle")
     page.locator(".hit .open").first.click()
-    expect(page.locator("#viewer .facts")).to_contain_text("turned by 33° to the left")
+    expect(page.locator("#viewer .facts")).to_contain_text(f"turned by {abs(round(first['rotation']))}°")
 
 
 def test_from_shape_to_meaning(visit: Visit, keep: Keep, expanding: str) -> None:

@@ -160,22 +160,17 @@ export const flip = (strokes) => strokes.map((stroke) => stroke.map(([x, y, p]) 
 export const outline = (strokes) =>
   strokes.map((stroke) => simplify(stroke, 1).map(([x, y]) => [Math.round(x), Math.round(y)]));
 
-/** Strokes placed in a picture, where `box` is what their tight box, turned and then mirrored, comes to lie in.
- *  rotation: degrees, clockwise. */
+/** Strokes placed in a picture: turned (degrees, clockwise), then mirrored, their tight box is `box` there. */
 export function placed(strokes, { box, mirrored, rotation = 0 }) {
-  const [x0, y0, x1, y1] = bounds(strokes);
-  const [w, h, angle] = [x1 - x0, y1 - y0, (rotation * Math.PI) / 180];
-  const [cos, sin] = [Math.cos(angle), Math.sin(angle)];
-  const [wide, high] = [w * Math.abs(cos) + h * Math.abs(sin), w * Math.abs(sin) + h * Math.abs(cos)];
-  const scale = wide > high ? (box[2] - box[0]) / wide : (box[3] - box[1]) / (high || 1);
-  return strokes.map((stroke) => stroke.map(([x, y]) => {
-    const [u, v] = [x - (x0 + x1) / 2, y - (y0 + y1) / 2];
-    const turned = [cos * u - sin * v, sin * u + cos * v];
-    return [
-      tenth((box[0] + box[2]) / 2 + scale * (mirrored ? -turned[0] : turned[0])),
-      tenth((box[1] + box[3]) / 2 + scale * turned[1]),
-    ];
-  }));
+  const [cos, sin] = [Math.cos((rotation * Math.PI) / 180), Math.sin((rotation * Math.PI) / 180)];
+  const turned = strokes.map((stroke) =>
+    stroke.map(([x, y]) => [(mirrored ? -1 : 1) * (cos * x - sin * y), sin * x + cos * y]));
+  const [x0, y0, x1, y1] = bounds(turned);
+  const scale = x1 - x0 > y1 - y0 ? (box[2] - box[0]) / (x1 - x0) : (box[3] - box[1]) / (y1 - y0 || 1);
+  return turned.map((stroke) => stroke.map(([x, y]) => [
+    tenth((box[0] + box[2]) / 2 + scale * (x - (x0 + x1) / 2)),
+    tenth((box[1] + box[3]) / 2 + scale * (y - (y0 + y1) / 2)),
+  ]));
 }
 
 /** The `d` of an SVG path through polylines; a lone point becomes a dot. */
