@@ -212,7 +212,7 @@ class Index:
                 snapshot.norms,
                 settings_of(snapshot.recipe),
                 pictures=snapshot.pictures,
-                shares=shares(snapshot.frames, snapshot.pictures),
+                shares=shares(snapshot.frames, snapshot.pictures, snapshot.is_line_art),
             ),
             snapshot.width,
             snapshot.height,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sketchseek.contours.made_up import random_curves
+from sketchseek.contours.made_up import outline_points, random_curves, random_shape
 from sketchseek.contours.points import FRAME, Points
 from sketchseek.shape.views import FEWEST, LEVELS, MOST, shares, views
 
@@ -82,3 +82,35 @@ def test_shares_are_measured_by_each_pictures_own_whole():
 def test_an_unknown_size_is_refused():
     with pytest.raises(ValueError, match="smallest"):
         views(dust(400, 300), (0.0, 0.0, 400.0, 300.0), 0.5)
+
+
+def test_the_views_of_a_sheet_are_its_parts():
+    places = [(x, y) for y in (-120, 0, 120) for x in (-150, -50, 50, 150)]
+    icons = [
+        outline_points(random_shape(np.random.default_rng(i))).scaled(0.16).translated(*place)
+        for i, place in enumerate(places)
+    ]
+    x, y, angle, weight = (
+        np.concatenate([getattr(icon, name) for icon in icons]) for name in ("x", "y", "angle", "weight")
+    )
+    sheet = Points(x, y, angle, weight, 400.0, 400.0)
+    found = views(sheet, (0.0, 0.0, 800.0, 800.0), is_line_art=True)
+    assert len(found) == 13
+    centres = {
+        (round((v.frame[0] + v.frame[2]) / 2), round((v.frame[1] + v.frame[3]) / 2)) for v in found[1:]
+    }
+    assert centres == {(2 * x + 400, 2 * y + 400) for x, y in places}
+    for view in found[1:]:
+        assert max(view.points.width, view.points.height) == pytest.approx(FRAME)
+        assert np.abs(view.points.x).max() <= FRAME / 2 + 1e-3
+    frames = np.array([view.frame for view in found])
+    of_parts = shares(frames, np.zeros(13, int), np.array([True]))
+    assert of_parts[0] == 1
+    assert (of_parts[1:] > 0.8).all()
+    assert (shares(frames, np.zeros(13, int), np.array([False]))[1:] < 0.25).all()
+
+
+def test_a_drawing_of_one_part_is_one_view():
+    icon = outline_points(random_shape(np.random.default_rng(1)))
+    assert len(views(icon, (0.0, 0.0, 400.0, 400.0), is_line_art=True)) == 1
+    assert len(views(icon, (0.0, 0.0, 400.0, 400.0), 0.6, is_line_art=True)) == 1

@@ -179,7 +179,7 @@ class Reader:
         from ..shape.descriptor import describe, encode, norms
         from ..shape.views import views
 
-        parts = views(*contours.subject(), self.smallest)
+        parts = views(*contours.subject(), self.smallest, is_line_art=contours.is_line_art)
         codes = encode(np.stack([describe(part.points, self.settings) for part in parts]), self.settings)
         frames = np.array([part.frame for part in parts], np.float32)
         return Shape(

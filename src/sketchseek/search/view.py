@@ -107,16 +107,19 @@ def view_of(
     depiction: Depiction | None = None,
 ) -> View:
     """Pictures that are in no index, as a search sees them."""
-    parts = [views(c.points, c.frame, smallest) for c in contours]
+    parts = [views(c.points, c.frame, smallest, is_line_art=c.is_line_art) for c in contours]
     frames = np.array([part.frame for mine in parts for part in mine], np.float32)
     pictures = np.repeat(np.arange(len(parts)), [len(mine) for mine in parts])
     points = (part.points for mine in parts for part in mine)
+    is_line_art = np.array([c.is_line_art for c in contours])
     return View(
-        Collection.of(points, settings, storage, pictures=pictures, shares=shares(frames, pictures)),
+        Collection.of(
+            points, settings, storage, pictures=pictures, shares=shares(frames, pictures, is_line_art)
+        ),
         np.array([c.width for c in contours]),
         np.array([c.height for c in contours]),
         frames,
-        is_line_art=np.array([c.is_line_art for c in contours]),
+        is_line_art=is_line_art,
         ids=[str(i).encode() for i in range(len(contours))],
         path=path,
         thumbnail=_no_thumbnail,

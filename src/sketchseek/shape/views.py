@@ -3,6 +3,8 @@
 A drawing is tried at .6 to 1 times the frame's longer side. A window of share f of that side, described as if
 it were a picture, shows what is .6 f to f of the picture as large as a search looks for it, and without what
 lies around. Levels of windows carry on where the one above ends, neighbours of a level overlap.
+
+Line art says itself what belongs together: the views of a sheet of icons are its connected parts.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..contours.outline import weighed
 from ..contours.points import FRAME, Box, Points
 from .settings import Floats
 
@@ -44,6 +47,17 @@ MOST = {WHOLE: 1, 0.3: 12, 0.2: 48}
 """Views of a picture, at most; those with the most contours stay."""
 FEWEST = 20
 """A window with fewer points is empty."""
+GAPS = (5, 9, 14)
+"""Lines of line art that lie closer than this, in pixels of the frame, belong together; each gives parts."""
+PART_SHARES = (0.08, 0.9)
+"""How large a part is beside all of the ink, at least and at most."""
+MOST_PARTS = 40
+SAME_PART = 0.8
+"""Parts whose boxes overlap by more, intersection over union, are the same."""
+INTRICATE = 4000
+"""Points of line art that gets windows, too: what is one part may still be a picture of many things."""
+PART_POWER = 0.1
+"""A part of line art counts as a view of share f ** PART_POWER: it is a thing of its own, uncut."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +73,17 @@ class PictureView:
     frame: Box
 
 
-def views(points: Points, frame: Box, smallest: float = SMALLEST) -> list[PictureView]:
+def views(
+    points: Points, frame: Box, smallest: float = SMALLEST, *, is_line_art: bool = False
+) -> list[PictureView]:
     """The views of a picture whose points lie in `frame`; the first is all of it."""
     whole = PictureView(points, frame)
     if smallest not in LEVELS:
         raise ValueError(f"smallest must be one of {', '.join(map(str, LEVELS))}, got {smallest}")
+    if is_line_art and smallest != WHOLE:
+        parts = _parts(points, frame)
+        if parts or len(points) < INTRICATE:
+            return [whole, *parts]
     windows = [
         w for level in LEVELS[smallest] for w in _windows(points, frame, level) if len(w.points) >= FEWEST
     ]
@@ -75,14 +95,19 @@ def views(points: Points, frame: Box, smallest: float = SMALLEST) -> list[Pictur
     return [whole, *windows]
 
 
-def shares(frames: NDArray[np.floating[Any]], pictures: NDArray[np.integer[Any]]) -> Floats:
-    """(n,) the size of each view beside the first of its picture, all of it.
+def shares(
+    frames: NDArray[np.floating[Any]],
+    pictures: NDArray[np.integer[Any]],
+    is_line_art: NDArray[np.bool_] | None = None,
+) -> Floats:
+    """(n,) the size of each view beside the first of its picture, all of it; of parts of line art, nearly 1.
 
-    frames : (n, 4). pictures : (n,) ascending, the picture of each.
+    frames : (n, 4). pictures : (n,) ascending, the picture of each. is_line_art : by picture.
     """
     side = np.maximum(frames[:, 2] - frames[:, 0], frames[:, 3] - frames[:, 1]).astype(np.float32)
     whole = side[np.searchsorted(pictures, pictures)]
-    return np.clip(np.divide(side, whole, out=np.ones_like(side), where=whole > 0), 0.01, 1)
+    share: Floats = np.clip(np.divide(side, whole, out=np.ones_like(side), where=whole > 0), 0.01, 1)
+    return share if is_line_art is None else np.where(is_line_art[pictures], share**PART_POWER, share)
 
 
 def _windows(points: Points, frame: Box, level: Level) -> Iterator[PictureView]:
@@ -100,6 +125,54 @@ def _windows(points: Points, frame: Box, level: Level) -> Iterator[PictureView]:
             middle_x, middle_y = (x0 + x1) / 2 + cx * pixel, (y0 + y1) / 2 + cy * pixel
             half = side / 2 * pixel
             yield PictureView(part, (middle_x - half, middle_y - half, middle_x + half, middle_y + half))
+
+
+def _parts(points: Points, frame: Box) -> list[PictureView]:
+    """The connected parts of line art, each in its tight box, the largest first."""
+    import cv2
+
+    side = int(FRAME) + 2 * max(GAPS)
+    column, row = (np.clip((a + side / 2).round().astype(np.intp), 0, side - 1) for a in (points.x, points.y))
+    ink = np.zeros((side, side), np.uint8)
+    ink[row, column] = 1
+    x0, y0, x1, y1 = frame
+    pixel, middle = max(x1 - x0, y1 - y0) / FRAME, ((x0 + x1) / 2, (y0 + y1) / 2)
+    parts: list[tuple[Points, Box]] = []
+    for gap in GAPS:
+        pen = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (gap // 2 * 2 + 1,) * 2)
+        count, labels = cv2.connectedComponents(cv2.dilate(ink, pen))
+        mine = labels[row, column]
+        for label in range(1, count):
+            inside = mine == label
+            if inside.sum() < FEWEST:
+                continue
+            weight = np.ones(int(inside.sum()), np.float32)
+            part = Points(points.x[inside], points.y[inside], points.angle[inside], weight, FRAME, FRAME)
+            tight, box = part.tight()
+            share = max(box[2] - box[0], box[3] - box[1]) / FRAME
+            if PART_SHARES[0] <= share <= PART_SHARES[1] and not any(_same(box, b) for _, b in parts):
+                parts.append((tight, box))
+    parts.sort(key=lambda part: -max(part[1][2] - part[1][0], part[1][3] - part[1][1]))
+    return [
+        PictureView(
+            weighed(part),
+            (
+                middle[0] + box[0] * pixel,
+                middle[1] + box[1] * pixel,
+                middle[0] + box[2] * pixel,
+                middle[1] + box[3] * pixel,
+            ),
+        )
+        for part, box in parts[:MOST_PARTS]
+    ]
+
+
+def _same(a: Box, b: Box) -> bool:
+    """Whether two boxes are nearly one; a line of no width counts as a pixel wide."""
+    width, height = min(a[2], b[2]) - max(a[0], b[0]) + 1, min(a[3], b[3]) - max(a[1], b[1]) + 1
+    both = max(width, 0) * max(height, 0)
+    areas = [(box[2] - box[0] + 1) * (box[3] - box[1] + 1) for box in (a, b)]
+    return both > SAME_PART * (sum(areas) - both)
 
 
 def _centres(extent: float, side: float, step: float) -> list[float]:
