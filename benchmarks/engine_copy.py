@@ -27,11 +27,14 @@ def copy_package(folder: Path) -> Path:
 def run_tests(
     package: Path, chosen: str, *, launcher: Sequence[str] = (), environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """The engine's tests that `chosen` (pytest's -k) selects, with the package at that place."""
+    """The engine's tests that `chosen` (pytest's -k) selects, with the package at that place.
+
+    What the engine itself writes goes past pytest: a sanitizer's report is followed by the end of the process.
+    """
     program = (
         "import sys; sys.meta_path[:] = [f for f in sys.meta_path if 'Editable' not in type(f).__name__ "
         f"and 'Redirect' not in type(f).__name__]; sys.path.insert(0, {str(package.parent)!r}); "
-        f"import pytest; sys.exit(pytest.main(['-x', '-q', *{TESTS!r}, '-k', {chosen!r}]))"
+        f"import pytest; sys.exit(pytest.main(['-x', '-q', '--capture=sys', *{TESTS!r}, '-k', {chosen!r}]))"
     )
     return subprocess.run(
         [*launcher, sys.executable, "-c", program],
