@@ -29,7 +29,7 @@ def run_tests(
 ) -> subprocess.CompletedProcess[str]:
     """The engine's tests that `chosen` (pytest's -k) selects, with the package at that place.
 
-    What the engine itself writes goes past pytest: a sanitizer's report is followed by the end of the process.
+    What the engine writes goes past pytest: a sanitizer's report is followed by the end of the process.
     """
     program = (
         "import sys; sys.meta_path[:] = [f for f in sys.meta_path if 'Editable' not in type(f).__name__ "
