@@ -254,7 +254,6 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--detector", default="neural")
-    parser.add_argument("--model", type=Path)
     parser.add_argument("--split", default="test")
     parser.add_argument("--pictures", type=int, help="the first of them only")
     parser.add_argument("--every", type=int, default=1, help="each n-th of the 99 thresholds only")
@@ -265,7 +264,7 @@ def main() -> None:
     if options.time:
         print(json.dumps({"pictures": len(pictures)} | time_to_points(pictures)))
         return
-    detector = get_detector(options.detector, options.model)
+    detector = get_detector(options.detector)
     figures = evaluate(detector, pictures, options.every, options.jobs)
     print(json.dumps({"detector": detector.name, "version": detector.version} | figures))
 

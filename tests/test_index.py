@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image, ImageDraw
 
 from sketchseek import Index, Sketch
 from sketchseek.errors import SketchseekError
@@ -43,6 +44,22 @@ def square() -> Sketch:
 def ids_by_name(index: Index) -> dict[str, str]:
     snapshot = index._snapshot
     return {os.path.basename(snapshot.path(i)): snapshot.ids[i].decode() for i in range(len(index))}
+
+
+def test_a_drawing_may_be_a_file_or_an_image(filled: Index, tmp_path: Path) -> None:
+    image = Image.new("L", (300, 260), 255)
+    ImageDraw.Draw(image).rectangle((40, 40, 240, 200), outline=0, width=3)
+    image.save(tmp_path / "square.png")
+    given = [
+        tmp_path / "square.png",
+        str(tmp_path / "square.png"),
+        (tmp_path / "square.png").read_bytes(),
+        image,
+        Sketch.load(tmp_path / "square.png"),
+    ]
+    found = [[(hit.id, round(hit.score, 4)) for hit in filled.search(drawing, k=5)] for drawing in given]
+    assert len(found[0]) == 5
+    assert all(hits == found[0] for hits in found)
 
 
 def test_a_folder_through_its_life(index: Index, pictures: Path, draw_picture: Any) -> None:
@@ -121,10 +138,9 @@ def test_a_change_that_keeps_size_and_time_is_seen_when_the_file_is_young(
     path = tmp_path / "p" / "a.bmp"
     path.parent.mkdir()
     draw_picture(tmp_path / "one.png", 1)
-    from PIL import Image
-
     Image.new("RGB", (40, 40), "white").save(path)
-    stamp = path.stat().st_mtime_ns
+    stamp = path.stat().st_mtime_ns + 3600 * 10**9  # young, however slow the machine is
+    os.utime(path, ns=(stamp, stamp))
     index.add(path.parent)
     Image.new("RGB", (40, 40), "black").save(path)
     os.utime(path, ns=(stamp, stamp))

@@ -66,7 +66,9 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     p.add_argument(
         "--preset", choices=("compact", "precise", "full"), help="of a new index (default: precise)"
     )
-    p.add_argument("--detector", metavar="NAME", help="of a new index: neural (default), structured or canny")
+    p.add_argument(
+        "--detector", metavar="NAME", help="of a new index: neural (default), structured:FILE or canny"
+    )
     p.add_argument(
         "--smallest",
         type=float,
@@ -177,7 +179,7 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     p.add_argument("picture", metavar="PICTURE")
     p.add_argument("--out", required=True, metavar="FILE", help="a .png to look at or an .npz of arrays")
     p.add_argument(
-        "--detector", default="neural", metavar="NAME", help="neural (default), structured or canny"
+        "--detector", default="neural", metavar="NAME", help="neural (default), structured:FILE or canny"
     )
 
     p = command("explain", run_explain, "show why a picture matches a drawing, or does not")
@@ -391,7 +393,7 @@ def run_network(args: argparse.Namespace) -> int:
 def run_contours(args: argparse.Namespace) -> int:
     """`contours`."""
     from .contours.detectors import get_detector
-    from .contours.view import save_contours
+    from .contours.panels import save_contours
 
     save_contours(args.picture, args.out, get_detector(args.detector))
     return 0
@@ -554,6 +556,10 @@ def _check_same(index: Any, args: argparse.Namespace) -> None:
     """Refuse options that the index was not made with."""
     for option, present in (("preset", index.recipe.preset), ("detector", index.recipe.detector)):
         wanted = getattr(args, option)
+        if option == "detector" and wanted and wanted.startswith("structured:"):
+            from .contours.detectors import get_detector
+
+            wanted = get_detector(wanted).name  # with the whole path
         if wanted not in (None, present):
             raise SketchseekError(
                 f"The index in {index.location} was made with --{option} {present}, not {wanted}: leave the "
@@ -610,7 +616,7 @@ def _expansion_of_new(wanted: str | bool | None) -> str | bool:
 
 def _read_sketch(name: str) -> Any:
     from .contours.drawing import Sketch
-    from .contours.source import MAX_BYTES
+    from .contours.limits import MAX_BYTES
 
     if name != "-":
         return Sketch.load(name)

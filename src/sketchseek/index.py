@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from .contours.drawing import Sketch
 from .errors import SketchseekError
 from .search.hit import Hit, Hits
 from .search.ranking import Collection
@@ -21,8 +22,10 @@ from .storage.snapshot import Snapshot
 from .storage.store import Location, Store, no_index
 
 if TYPE_CHECKING:
-    from .contours.drawing import Sketch
+    from PIL import Image
+
     from .contours.seeing import Contours
+    from .contours.source import Source
     from .depiction import Depiction, PictureDescriber
     from .indexing import Report
     from .output.progress import Progress
@@ -256,13 +259,14 @@ class Index:
             self._describer = _describer(recipe, required)
         return self._describer
 
-    def search(self, sketch: Sketch, k: int = 20, **options: Any) -> Hits:
+    def search(self, sketch: Sketch | Source | Image.Image, k: int = 20, **options: Any) -> Hits:
         """The k pictures that show the drawing best.
 
+        sketch : also the path or the bytes of a file, or a Pillow image.
         options : the other fields of `sketchseek.search.search.Options`: offset, mirror, expand, blend,
             picked, method and so on.
         """
-        return search(self._view, sketch, Options(k, **options))
+        return search(self._view, Sketch.of(sketch), Options(k, **options))
 
     def folders(self, most: int | None = None) -> list[tuple[str, int]]:
         """The folders that pictures are in, from where they branch, and how many each has in it and below.

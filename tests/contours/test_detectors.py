@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import cv2
 import numpy as np
 import pytest
 
+from sketchseek import Index
 from sketchseek.contours import strength_to_points
 from sketchseek.contours.detectors import DETECTORS, get_detector, neural
 from sketchseek.contours.line_art import is_line_art
@@ -82,21 +84,75 @@ def test_the_weights_are_small_and_are_the_version(network) -> None:
 
 
 def test_names() -> None:
-    assert DETECTORS == ("neural", "structured", "canny")
-    with pytest.raises(SketchseekError, match="neural, structured, canny"):
+    assert DETECTORS == ("neural", "structured:FILE", "canny")
+    with pytest.raises(SketchseekError, match="neural, structured:FILE, canny"):
         get_detector("sobel")
-    with pytest.raises(SketchseekError, match="takes no model file"):
-        get_detector("canny", Path("model.yml"))
+    with pytest.raises(SketchseekError, match="no edge detector"):
+        get_detector("canny:model.yml")
 
 
 def test_structured_forests_need_their_model(tmp_path: Path) -> None:
-    with pytest.raises(SketchseekError, match="needs a model file"):
-        get_detector("structured")
-    with pytest.raises(SketchseekError, match="no model file"):
-        get_detector("structured", tmp_path / "none.yml")
+    for name in ("structured", "structured:"):
+        with pytest.raises(SketchseekError, match="needs a model file"):
+            get_detector(name)
+    with pytest.raises(SketchseekError, match="No such file"):
+        get_detector(f"structured:{tmp_path}/none.yml")
+    os.mkfifo(tmp_path / "pipe.yml")
+    with pytest.raises(SketchseekError, match="not a regular file"):
+        get_detector(f"structured:{tmp_path}/pipe.yml")
     (tmp_path / "wrong.yml").write_text("%YAML:1.0\n---\nanswer: 42\n")
     with pytest.raises(SketchseekError, match="not a structured-forest model"):
-        get_detector("structured", tmp_path / "wrong.yml")
+        get_detector(f"structured:{tmp_path}/wrong.yml")
+
+
+def forest(path: Path) -> str:
+    """A forest of one tree, whose every patch has the same edge, in OpenCV's format; its detector's name."""
+    file = cv2.FileStorage(str(path), cv2.FILE_STORAGE_WRITE)
+    file.startWriteStruct("options", cv2.FILE_NODE_MAP)
+    for name, value in {
+        "stride": 2, "shrinkNumber": 2, "patchSize": 32, "patchInnerSize": 16, "numberOfTrees": 1,
+        "numberOfTreesToEvaluate": 1, "numberOfOutputChannels": 13, "numberOfGradientOrientations": 4,
+        "gradientSmoothingRadius": 0, "regFeatureSmoothingRadius": 2, "ssFeatureSmoothingRadius": 8,
+        "gradientNormalizationRadius": 4, "selfsimilarityGridSize": 5,
+    }.items():  # fmt: skip
+        file.write(name, value)
+    file.endWriteStruct()
+    arrays = {
+        "childs": [2, 0, 0],
+        "featureIds": [0, 0, 0],
+        "thresholds": [-9.0, 0.0, 0.0],
+        "edgeBoundaries": [0, 0, 0, 3],
+        "edgeBins": [0, 17, 34],
+    }
+    for name, values in arrays.items():
+        file.startWriteStruct(name, cv2.FILE_NODE_SEQ | cv2.FILE_NODE_FLOW)
+        for value in values:
+            file.write("", value)
+        file.endWriteStruct()
+    file.release()
+    return f"structured:{path}"
+
+
+def test_an_index_finds_its_structured_forest_again(
+    tmp_path: Path, pictures: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from sketchseek.cli import main
+
+    name = forest(tmp_path / "model.yml")
+    detector = get_detector(name)
+    strength = detector(np.zeros((300, 400, 3), np.uint8))
+    assert strength.shape == (300, 400)
+    assert strength.max() > 0
+    monkeypatch.chdir(tmp_path)
+    index = ["--index", str(tmp_path / "index"), "--no-expansion"]
+    assert main(["index", str(pictures / "inner"), *index, "--detector", "structured:model.yml"]) == 0
+    assert main(["index", str(pictures), *index, "--detector", "structured:./model.yml"]) == 0
+    assert "4 added" in capsys.readouterr().err
+    assert Index.open(tmp_path / "index").recipe.detector == name
+    out = str(tmp_path / "seen.npz")
+    assert main(["contours", str(pictures / "1.png"), "--detector", name, "--out", out]) == 0
+    with np.load(out) as seen:
+        assert seen["strength"].shape == (300, 400)
 
 
 def test_without_onnxruntime_canny_steps_in_and_says_so_once(monkeypatch, capsys) -> None:

@@ -195,6 +195,46 @@ def mutate(data: bytes, random: np.random.Generator) -> bytes:
     return bytes(out)
 
 
+def test_a_float_tiff_takes_no_more_memory_than_others(tmp_path: Path) -> None:
+    """Of all the pixels there is one copy, the decoder's; it was four."""
+    side = 6000
+    modes = {"F": np.float32, "I": np.int32}
+    for mode, kind in modes.items():
+        image = Image.fromarray(np.zeros((side, side), kind))
+        image.save(tmp_path / f"{mode}.tiff", compression="tiff_deflate")
+    Image.new("RGBA", (side, side)).save(tmp_path / "RGBA.png")
+    code = """if True:
+        import resource, sys
+        from sketchseek.contours import load_picture
+        load_picture(sys.argv[1])
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        load_picture(sys.argv[2])
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+    """
+    (tmp_path / "small.png").write_bytes(saved(scene(), "PNG"))
+    for name in ("F.tiff", "I.tiff", "RGBA.png"):
+        command = [sys.executable, "-c", code, str(tmp_path / "small.png"), str(tmp_path / name)]
+        grown = int(subprocess.run(command, capture_output=True, text=True, check=True).stdout) * 1024
+        assert grown < 2 * 4 * side**2, name
+
+
+def jpeg_of_scans(scans: int, behind: bytes = b"") -> bytes:
+    """A progressive JPEG that refines its last coefficients again and again."""
+    data = saved(scene(), "JPEG", progressive=True)
+    last = data.rindex(b"\xff\xda")
+    return data[:-2] + data[last:-2] * (scans - data.count(b"\xff\xda")) + b"\xff\xd9" + behind
+
+
+def test_a_jpeg_of_many_scans_is_refused() -> None:
+    assert "more than 64 times" in refusal(jpeg_of_scans(400))
+    assert load_picture(jpeg_of_scans(20)).format == "JPEG"
+    # What lies behind the picture, like a phone's film, says nothing of it.
+    assert load_picture(jpeg_of_scans(12, behind=b"\xff\xda" * 1000)).format == "JPEG"
+    comment = b"\xff\xfe\xfa\x02" + b"\xff\xda" * 32000
+    data = saved(scene(), "JPEG")
+    assert load_picture(data[:2] + comment + data[2:]).format == "JPEG"
+
+
 @pytest.mark.filterwarnings("ignore::UserWarning:PIL")
 def test_a_thousand_mutated_files_raise_only_our_error() -> None:
     random = np.random.default_rng(20170721)

@@ -6,15 +6,20 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import SketchseekError
+from .limits import MAX_PIXELS
 from .outline import weighed
 from .points import Points
 from .source import Source, read_source, source_name
 from .strokes import check_shape, clean_strokes, is_strokes, parse_strokes, sample_strokes, to_frame
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 BITMAP_SIDE = 1024
 """A drawing in pixels is thinned at this size at most."""
@@ -37,21 +42,43 @@ class Sketch:
     name: str
 
     @classmethod
-    def load(cls, source: Source, name: str | None = None) -> Sketch:
-        """A bitmap, an SVG or a JSON file of strokes (path or bytes), told apart by its content."""
+    def load(cls, source: Source, name: str | None = None, *, max_pixels: int = MAX_PIXELS) -> Sketch:
+        """A bitmap, an SVG or a JSON file of strokes (path or bytes), told apart by its content.
+
+        Of a photograph, its stronger contours. A file that claims more than `max_pixels` is refused.
+        """
         title = name or (os.fspath(source) if isinstance(source, str | Path) else "drawing")
         data, said = read_source(source), source_name(source)
         if is_strokes(data):  # nothing heavy is imported for these
             return cls._of(parse_strokes(data, said), title)
-        from .bitmap import bitmap_strokes
-        from .picture import decode
         from .svg import is_svg, svg_strokes
 
         strokes = svg_strokes(data, said) if is_svg(data) else None
-        if strokes is None:
-            image, _, _ = decode(data, said, SVG_SIDE if is_svg(data) else BITMAP_SIDE, enlarge=False)
-            strokes = bitmap_strokes(np.asarray(image))
-        return cls._of(strokes, title)
+        if strokes is not None:
+            return cls._of(strokes, title)
+        from .picture import decode_image
+
+        side = SVG_SIDE if is_svg(data) else BITMAP_SIDE
+        image, _, kind = decode_image(data, said, side, enlarge=False, max_pixels=max_pixels)
+        return cls.from_image(image, title) if kind != "SVG" else cls.from_bitmap(np.asarray(image), title)
+
+    @classmethod
+    def of(cls, drawing: Sketch | Source | Image.Image) -> Sketch:
+        """Whatever a drawing may be given as: itself, a file, or a Pillow image."""
+        if isinstance(drawing, Sketch):
+            return drawing
+        return cls.load(drawing) if isinstance(drawing, str | Path | bytes) else cls.from_image(drawing)
+
+    @classmethod
+    def from_image(cls, image: Image.Image, name: str = "drawing") -> Sketch:
+        """A Pillow image: of a drawing, its lines; of a photograph, its stronger contours."""
+        from .photograph import photograph_strokes
+        from .picture import scaled
+
+        if image.mode not in ("RGB", "RGBA") or max(image.size) > BITMAP_SIDE:
+            image = scaled(image, min(max(image.size), BITMAP_SIDE))
+        strokes = photograph_strokes(image)
+        return cls.from_bitmap(np.asarray(image), name) if strokes is None else cls._of(strokes, name)
 
     @classmethod
     def from_strokes(cls, strokes: Sequence[ArrayLike], name: str = "drawing") -> Sketch:

@@ -1,15 +1,14 @@
-"""Bytes of a file somebody else made: regular files only, and a cap before anything is read."""
+"""Bytes of a file somebody else made: the one place where pictures and drawings are opened."""
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 from pathlib import Path
 
 from ..errors import SketchseekError
-
-MAX_BYTES = 256 * 2**20
-"""No picture file is larger than this; a larger one is refused unread."""
+from .limits import MAX_BYTES
 
 Source = str | Path | bytes
 
@@ -27,28 +26,46 @@ def read_source(source: Source, limit: int = MAX_BYTES) -> bytes:
     if isinstance(source, bytes | bytearray | memoryview):
         data = bytes(source)
     else:
-        data = _read_file(source, name, limit)
+        try:
+            with open_regular(source, name, limit) as file:
+                data = file.read(limit + 1)
+        except (OSError, ValueError) as error:  # ValueError: a null byte in the path
+            reason = getattr(error, "strerror", None) or str(error)
+            raise SketchseekError(f"{name} could not be read: {reason}.") from error
     if len(data) > limit:
-        raise SketchseekError(f"{name} is larger than {limit // 2**20} MB.")
+        raise SketchseekError(_too_large(name, limit))
     if not data:
         raise SketchseekError(f"{name} is empty.")
     return data
 
 
-def _read_file(path: str | Path, name: str, limit: int) -> bytes:
+def open_regular(
+    path: str | bytes | Path, name: str = "The file", limit: int = MAX_BYTES
+) -> io.BufferedReader:
+    """A regular file of at most `limit` bytes, open for reading.
+
+    Whatever stands at a path when it is looked at, a named pipe or a device may stand there when it is
+    opened. Neither must hang the reader or be read without end: what counts is what was opened.
+
+    Raises OSError as `open` does, and SketchseekError for what is no regular file or too large.
+    """
+
+    def check(found: os.stat_result) -> None:
+        if not stat.S_ISREG(found.st_mode):
+            raise SketchseekError(f"{name} is not a regular file.")
+        if found.st_size > limit:
+            raise SketchseekError(_too_large(name, limit))
+
+    check(os.stat(path))  # a device is best not opened at all: some do things then
+    # O_NONBLOCK: opening a named pipe that nobody writes to must not hang.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     try:
-        # O_NONBLOCK: opening a named pipe that nobody writes to must not hang.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            found = os.fstat(descriptor)
-            if not stat.S_ISREG(found.st_mode):
-                raise SketchseekError(f"{name} is not a regular file.")
-            if found.st_size > limit:
-                raise SketchseekError(f"{name} is larger than {limit // 2**20} MB.")
-            with open(descriptor, "rb", closefd=False) as file:
-                return file.read(limit + 1)
-        finally:
-            os.close(descriptor)
-    except (OSError, ValueError) as error:  # ValueError: a null byte in the path
-        reason = getattr(error, "strerror", None) or str(error)
-        raise SketchseekError(f"{name} could not be read: {reason}.") from error
+        check(os.fstat(descriptor))
+        return open(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def _too_large(name: str, limit: int) -> str:
+    return f"{name} is larger than {limit // 2**20} MB."

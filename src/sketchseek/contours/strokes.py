@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import SketchseekError
+from .limits import MAX_LENGTH, MAX_VERTICES
 from .points import FRAME, Points, tangent_angle
 
-MAX_VERTICES = 200_000
 STEP = 1.0
 """Distance between samples, in pixels of the frame: about that of the pixels of a thinned contour."""
 
@@ -103,6 +103,8 @@ def to_frame(strokes: list[Float]) -> tuple[list[NDArray[np.float32]], float, fl
 
 def sample_strokes(strokes: Sequence[NDArray[np.floating[Any]]], width: float, height: float) -> Points:
     """Points at equal steps along each polyline, with its tangent there and weight 1."""
+    if total_length(strokes) > MAX_LENGTH:
+        raise SketchseekError("The drawing's lines go over the page a thousand times: draw fewer.")
     x, y, angle = [], [], []
     for stroke in strokes:
         line = np.asarray(stroke, dtype=np.float64)
@@ -123,6 +125,11 @@ def sample_strokes(strokes: Sequence[NDArray[np.floating[Any]]], width: float, h
     nothing = np.empty(0, np.float32)
     xs, ys, angles = (np.concatenate([nothing, *values], dtype=np.float32) for values in (x, y, angle))
     return Points(xs, ys, angles, np.ones_like(xs), width, height)
+
+
+def total_length(strokes: Sequence[NDArray[np.floating[Any]]]) -> float:
+    """Of all the polylines (n, 2), in their own unit."""
+    return float(sum(np.hypot(*np.diff(stroke, axis=0).T).sum() for stroke in strokes))
 
 
 def lines_to_points(strokes: Sequence[Float], size: tuple[float, float]) -> Points:

@@ -6,20 +6,27 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from xml.parsers import expat
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SketchseekError
-
-MAX_SVG_BYTES = 16 * 2**20
-MAX_ELEMENTS = 100_000
-MAX_DEPTH = 200
-MAX_VISITS = 20_000
-"""Elements of a drawing, each counted as often as it is used."""
-MAX_SEGMENTS = 50_000
-"""Pieces of curve in a drawing."""
+from .limits import (
+    MAX_ATTRIBUTE,
+    MAX_DECLARATIONS,
+    MAX_DEPTH,
+    MAX_ELEMENTS,
+    MAX_LENGTH,
+    MAX_READ,
+    MAX_SEGMENTS,
+    MAX_STYLES,
+    MAX_SVG_BYTES,
+    MAX_VISITS,
+)
+from .points import FRAME
+from .strokes import total_length
 
 THICK_STROKE, THICK_PEN = 0.24, 0.04
 """Shares of a drawing: a wider stroke is a shape, to the eye; a pen that is wider makes dots that show."""
@@ -27,6 +34,7 @@ THICK_STROKE, THICK_PEN = 0.24, 0.04
 Float = NDArray[np.float64]
 SVG = "{http://www.w3.org/2000/svg}"
 HREFS = ("href", "{http://www.w3.org/1999/xlink}href")
+LONG = {"d", "points", *HREFS}
 
 
 def is_svg(data: bytes) -> bool:
@@ -50,7 +58,10 @@ def parse_svg(data: bytes, name: str) -> ET.Element:
         depth, count = depth + 1, count + 1
         if depth > MAX_DEPTH or count > MAX_ELEMENTS:
             raise SketchseekError(f"{name} has too many elements, or too deeply nested ones.")
-        builder.start(_clark(tag), {_clark(key): value for key, value in attributes.items()})
+        named = {_clark(key): value for key, value in attributes.items()}
+        if any(len(value) > MAX_ATTRIBUTE for key, value in named.items() if key not in LONG):
+            raise SketchseekError(f"{name} has an attribute that is too long.")
+        builder.start(_clark(tag), named)
 
     def end(tag: str) -> None:
         nonlocal depth
@@ -108,7 +119,7 @@ def _length(text: str | None, whole: float, default: float = 0.0) -> float:
 
 def view_box(element: ET.Element) -> tuple[float, float, float, float] | None:
     """x, y, width and height of an element's view box, if it has a good one."""
-    numbers = [float(number) for number in NUMBER.findall(element.get("viewBox", ""))]
+    numbers = [float(number) for number in NUMBER.findall(element.get("viewBox", "")[:256])]
     if len(numbers) == 4 and np.isfinite(numbers).all() and numbers[2] > 0 and numbers[3] > 0:
         return numbers[0], numbers[1], numbers[2], numbers[3]
     return None
@@ -207,6 +218,8 @@ def svg_lines(data: bytes, name: str) -> tuple[list[Float], tuple[float, float]]
         _flatten(_or_dot(cubics, style, style.pen * scale, extent), extent / 4000)
         for cubics, (_, style) in zip(curves, found, strict=True)
     ]
+    if total_length(lines) > MAX_LENGTH * max(width, height) / FRAME:
+        return None
     return lines, (width, height)
 
 
@@ -252,14 +265,15 @@ class _Walker:
             (box[2], box[3]) if box else (_length(root.get("width"), 0), _length(root.get("height"), 0))
         )
         self.origin = (box[0], box[1]) if box else (0.0, 0.0)
-        self.segments = 0
-        self.visits = 0
+        self.segments = self.visits = self.read = 0
+        self.shapes: dict[ET.Element, list[Float]] = {}
 
     def walk(
         self, element: ET.Element, matrix: Float, style: _Style, depth: int = 0
     ) -> Iterator[tuple[Float, _Style]]:
         self.visits += 1
-        if depth > MAX_DEPTH or self.visits > MAX_VISITS:
+        self.read += sum(map(len, element.attrib.values()))
+        if depth > MAX_DEPTH or self.visits > MAX_VISITS or self.read > MAX_READ:
             raise SketchseekError("The SVG has too many shapes for a drawing, or uses itself.")
         declared = _declarations(element, self.rules)
         if declared.get("display") == "none":
@@ -280,7 +294,9 @@ class _Walker:
         if element.tag in NEVER_DRAWN:
             return
         if style.drawn:
-            for cubics in _shape(element, self.view):
+            if element not in self.shapes:
+                self.shapes[element] = _shape(element, self.view)
+            for cubics in self.shapes[element]:
                 self.segments += len(cubics)
                 if self.segments > MAX_SEGMENTS:
                     raise SketchseekError("The SVG has too many curves for a drawing.")
@@ -310,16 +326,30 @@ def _style_sheet(root: ET.Element) -> dict[str, dict[str, str]]:
     """Declarations by simple selector: `path`, `.class`, `#id`."""
     rules: dict[str, dict[str, str]] = {}
     for sheet in root.iter(SVG + "style"):
-        first, *commented = (sheet.text or "").split("/*")
-        text = first + "".join(part.partition("*/")[2] for part in commented)
-        for rule in text.split("}"):
-            selectors, _, body = rule.partition("{")
-            for selector in selectors.split(","):
-                rules.setdefault(selector.strip(), {}).update(_parse_declarations(body))
+        for selector, declared in parse_rules(sheet.text or ""):
+            rules.setdefault(selector, {}).update(declared)
     return rules
 
 
-def _parse_declarations(text: str) -> dict[str, str]:
+def parse_rules(text: str) -> list[tuple[str, dict[str, str]]]:
+    """A style sheet's rules, one for each selector; those that begin with @ are left out."""
+    first, *commented = text.split("/*")
+    plain = first + "".join(part.partition("*/")[2] for part in commented)
+    rules: list[tuple[str, dict[str, str]]] = []
+    declarations = 0
+    for rule in plain.split("}"):
+        names, _, body = rule.partition("{")
+        declared = parse_declarations(body)
+        selectors = [name.strip() for name in names.split(",") if "@" not in names and name.strip()]
+        declarations += len(selectors) * len(declared)
+        if len(text) > MAX_STYLES or declarations > MAX_DECLARATIONS:
+            raise SketchseekError("The SVG has too long a style sheet for a drawing.")
+        rules += [(selector, declared) for selector in selectors]
+    return rules
+
+
+def parse_declarations(text: str) -> dict[str, str]:
+    """What a style says: `fill: red; stroke: none`."""
     pairs = (declaration.split(":", 1) for declaration in text.split(";") if ":" in declaration)
     return {key.strip().lower(): value.replace("!important", "").strip() for key, value in pairs}
 
@@ -332,7 +362,7 @@ def _declarations(element: ET.Element, rules: dict[str, dict[str, str]]) -> dict
         selectors += ["#" + element.get("id", "")]
         for selector in selectors:
             declared.update(rules.get(selector, {}))
-    declared.update(_parse_declarations(element.get("style", "")))
+    declared.update(parse_declarations(element.get("style", "")))
     return declared
 
 
@@ -397,7 +427,8 @@ def _shape(element: ET.Element, view: tuple[float, float]) -> list[Float]:
         ends = [(get("x1", view[0]), get("y1", view[1])), (get("x2", view[0]), get("y2", view[1]))]
         return [_lines(np.array(ends))]
     if tag in ("polyline", "polygon"):
-        numbers = [float(number) for number in NUMBER.findall(element.get("points", ""))]
+        found = islice(NUMBER.finditer(element.get("points", "")), 2 * MAX_SEGMENTS + 4)
+        numbers = [float(number[0]) for number in found]
         corners = np.array(numbers[: len(numbers) // 2 * 2]).reshape(-1, 2)
         if tag == "polygon" and len(corners):
             corners = np.vstack([corners, corners[:1]])
@@ -448,7 +479,10 @@ def path_cubics(d: str) -> list[Float]:
         kind = command.lower()
         relative = command != command.upper()
         base = here if relative else np.zeros(2)
+        if segments > MAX_SEGMENTS:
+            raise SketchseekError("The SVG has too many curves for a drawing.")
         if kind == "m":
+            segments += 1
             here = start = base + a
             subpaths.append([])
             control, previous = None, kind
@@ -494,9 +528,7 @@ def path_cubics(d: str) -> list[Float]:
             control = None
         previous = kind
         subpaths[-1].extend(pieces)
-        segments += len(pieces)
-        if segments > MAX_SEGMENTS:
-            raise SketchseekError("The SVG has too many curves for a drawing.")
+        segments += max(len(pieces), 1)
     return [np.array(pieces) for pieces in subpaths if pieces]
 
 

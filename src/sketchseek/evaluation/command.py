@@ -38,8 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--smallest", type=float, choices=(0.6, 0.3, 0.2), default=0.3, metavar="F",
         help="the smallest share of a photo at which a thing shall be found: .6, .3 or .2",
     )  # fmt: skip
-    parser.add_argument("--detector", default="neural", metavar="NAME", help="neural, structured or canny")
-    parser.add_argument("--model", type=Path, metavar="FILE", help="the model that structured needs")
+    parser.add_argument(
+        "--detector", default="neural", metavar="NAME", help="neural, structured:FILE or canny"
+    )
     parser.add_argument("--method", choices=("exhaustive", "projections", "dpf"), default="exhaustive")
     parser.add_argument("--shortlist", type=_natural, metavar="S")
     parser.add_argument(
@@ -76,7 +77,6 @@ def run(args: argparse.Namespace) -> int:
         experiment = Experiment.of(
             data,
             args.detector,
-            model=args.model,
             line_art=not args.paper,
             jobs=args.jobs,
             progress=progress,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,7 +45,6 @@ class Experiment:
         data: DataSet,
         detector: str = "neural",
         *,
-        model: Path | None = None,
         line_art: bool = True,
         jobs: int | None = None,
         progress: Callable[[int, int], None] | None = None,
@@ -55,7 +53,7 @@ class Experiment:
 
         line_art : whether pictures that are line art are recognised and their lines followed.
         """
-        contours, failures = _photos(data, detector, model, line_art=line_art, jobs=jobs, progress=progress)
+        contours, failures = _photos(data, detector, line_art=line_art, jobs=jobs, progress=progress)
         sketches: list[Sketch | None] = []
         for query in data.queries:
             try:
@@ -67,7 +65,7 @@ class Experiment:
 
     def seen_by(self, detector: str, jobs: int | None = None) -> Experiment:
         """The same drawings with the photos' contours by another detector."""
-        return replace(self, contours=_photos(self.data, detector, None, jobs=jobs)[0])
+        return replace(self, contours=_photos(self.data, detector, jobs=jobs)[0])
 
     def sample(self, queries: int, seed: int = 0) -> Experiment:
         """The same photos with only some of the drawings, for quick looks."""
@@ -152,16 +150,13 @@ class Experiment:
 def _photos(
     data: DataSet,
     detector: str,
-    model: Path | None,
     *,
     line_art: bool = True,
     jobs: int | None,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[tuple[PictureContours, ...], list[str]]:
     """Contours of the photos, nothing for an unreadable one; and what is wrong with those."""
-    found = contours_of_pictures(
-        data.photos, detector, model=model, line_art=line_art, jobs=jobs, progress=progress
-    )
+    found = contours_of_pictures(data.photos, detector, line_art=line_art, jobs=jobs, progress=progress)
     blank = PictureContours(
         Points(NOTHING, NOTHING, NOTHING, NOTHING, 400.0, 400.0), 400, 400, (0.0, 0.0, 400.0, 400.0)
     )

@@ -33,7 +33,6 @@ def contours_of_pictures(
     paths: Sequence[Path],
     detector: str = "neural",
     *,
-    model: Path | None = None,
     line_art: bool = True,
     jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -43,14 +42,14 @@ def contours_of_pictures(
     Parameters
     ----------
     paths : pictures
-    detector, model : as `get_detector` takes them
+    detector : as `get_detector` takes it
     line_art : as `picture_contours` takes it
     jobs : how many processes; by default one per processor
     progress : called with (done, of how many)
     """
     jobs = min(jobs or os.cpu_count() or 1, max(1, len(paths)))
     found: list[PictureContours | SketchseekError] = []
-    for one in _mapped(paths, (detector, model, line_art), jobs):
+    for one in _mapped(paths, (detector, line_art), jobs):
         found.append(one)
         if progress:
             progress(len(found), len(paths))
@@ -58,7 +57,7 @@ def contours_of_pictures(
 
 
 def _mapped(
-    paths: Sequence[Path], how: tuple[str, Path | None, bool], jobs: int
+    paths: Sequence[Path], how: tuple[str, bool], jobs: int
 ) -> Iterator[PictureContours | SketchseekError]:
     if jobs == 1:
         _start(*how)
@@ -73,9 +72,9 @@ _detector: EdgeDetector  # one per process: loading a network takes longer than 
 _line_art: bool
 
 
-def _start(detector: str, model: Path | None, line_art: bool) -> None:
+def _start(detector: str, line_art: bool) -> None:
     global _detector, _line_art
-    _detector, _line_art = get_detector(detector, model), line_art
+    _detector, _line_art = get_detector(detector), line_art
 
 
 def _cached(path: Path) -> PictureContours | SketchseekError:

@@ -7,6 +7,8 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from ..contours.source import open_regular
+from ..errors import SketchseekError
 from .walk import Stat, Walk, is_under
 
 
@@ -136,7 +138,7 @@ def digest_of(data: bytes) -> bytes:
 def digest_of_file(path: bytes) -> bytes | None:
     """The same, of a file as it is now; None when it can't be read."""
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).digest()
-    except OSError:
+    except (OSError, SketchseekError):
         return None

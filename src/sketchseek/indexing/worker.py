@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 import time
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -229,20 +228,15 @@ def read_steadily(path: bytes, attempts: int = 3) -> _Content:
     The time is 0, which no later look will agree with, when the file is so young that another change
     could bear the same time.
     """
-    from ..contours.source import MAX_BYTES
+    from ..contours.limits import MAX_BYTES
+    from ..contours.source import open_regular
 
     for attempt in range(attempts):
         now = time.time_ns()
-        # O_NONBLOCK: opening a named pipe that nobody writes to must not hang.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(descriptor, "rb") as file:
-            before = os.fstat(descriptor)
-            if not stat.S_ISREG(before.st_mode):
-                raise SketchseekError("It is not a regular file.")
-            if before.st_size > MAX_BYTES:
-                raise SketchseekError(f"The file is larger than {MAX_BYTES // 2**20} MB.")
+        with open_regular(path) as file:
+            before = os.fstat(file.fileno())
             data = file.read(MAX_BYTES + 1)
-            after = os.fstat(descriptor)
+            after = os.fstat(file.fileno())
         was, still = ((s.st_size, s.st_mtime_ns) for s in (before, after))
         if was == still and len(data) == after.st_size:
             young = after.st_mtime_ns > now - RACY_NANOSECONDS

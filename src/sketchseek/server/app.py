@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import io
 import json
 import logging
 import mimetypes
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from hashlib import blake2b
@@ -22,8 +23,8 @@ from pydantic import ValidationError
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
-from starlette.responses import FileResponse, PlainTextResponse, Response, StreamingResponse
-from starlette.types import ASGIApp
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from .. import __version__
 from ..errors import SketchseekError
@@ -41,7 +42,7 @@ from .bodies import (
     StrokesBody,
     sentence,
 )
-from .decoding import Decoder
+from .decoding import BusyDecoderError, Decoder
 from .journal import Journal
 from .library import File, Library, NoIndexError, NoPictureError
 from .limits import Limits
@@ -92,7 +93,14 @@ def create_app(
         redirect_slashes=False,  # it would send people to the name that a proxy knows
         lifespan=service.lifespan,
     )
-    for error in (HTTPException, RequestValidationError, Exception):
+    for error in (
+        HTTPException,
+        RequestValidationError,
+        NoPictureError,
+        NoIndexError,
+        BusyDecoderError,
+        Exception,
+    ):
         app.add_exception_handler(error, explain)
     add_routes(app, service)
     add_page(app)
@@ -155,7 +163,7 @@ class Service:
     async def read_form(self, request: Request) -> tuple[list[list[list[float]]], Options]:
         """A drawing in a file: the form's only file, whatever its field is called."""
         if self.uploads >= self.limits.uploads:
-            raise HTTPException(503, "Too many files are being read; try again.", {"retry-after": "1"})
+            raise busy("files are being read")
         self.uploads += 1
         try:
             async with request.form(max_files=1, max_fields=16) as form:
@@ -174,6 +182,8 @@ class Service:
             raise HTTPException(422, str(error)) from None
         except MultiPartException as error:
             raise HTTPException(400, error.message) from None
+        except BusyDecoderError:
+            raise busy("files are being read") from None
         finally:
             self.uploads -= 1
 
@@ -199,12 +209,10 @@ class Service:
             )
         except BusyError:
             self.metrics.turned_away("busy")
-            raise HTTPException(503, "Too many searches at once; try again.", {"retry-after": "1"}) from None
+            raise busy("searches at once") from None
         except (SupersededError, DisconnectedError) as reason:
             self.metrics.turned_away("superseded" if isinstance(reason, SupersededError) else "disconnected")
             raise HTTPException(409, "A newer search of the same page took the place of this one.") from None
-        except NoIndexError as reason:
-            raise HTTPException(404, str(reason)) from None
         except SketchseekError as error:
             raise HTTPException(422, str(error)) from None
         finally:
@@ -232,7 +240,7 @@ class Service:
         kept = self.library.kept_thumbnail(identifier)
         if kept is not None:
             return file_response(request, kept, FRESH)
-        return await self.send(request, self.library.thumbnail, identifier, FRESH)
+        return file_response(request, await self.off_loop(self.library.thumbnail, identifier), FRESH)
 
     def answer(
         self, strokes: list[list[list[float]]], options: Options, asked: float
@@ -276,39 +284,88 @@ class Service:
         }
         return content, stages, hits
 
-    async def send(
-        self, request: Request, find: Callable[[str], File], identifier: str, caching: str = ASKED
+    async def picture(self, request: Request, identifier: str) -> Response:
+        """A picture: as it lies on disk where every browser can show it, as WebP otherwise.
+
+        Nothing is sent that a browser could run: an SVG leaves as pixels.
+        """
+        file: File | None = await self.off_loop(self.library.picture, identifier)
+        if file is not None:
+            return file_response(request, file)
+        return await self.made(request, identifier, "image/webp", self.decoder.webp)
+
+    async def contours(self, request: Request, identifier: str) -> Response:
+        """What the program saw in a picture."""
+        detector = (await self.off_loop(self.library.ready)).recipe.detector
+        return await self.made(
+            request, identifier, "image/png", lambda path: self.decoder.contours(path, detector)
+        )
+
+    async def made(
+        self, request: Request, identifier: str, media_type: str, make: Callable[[str], Awaitable[bytes]]
     ) -> Response:
-        """A picture, or the news that the browser still has it."""
-        try:
-            file: File = await self.off_loop(find, identifier)
-        except NoPictureError as reason:
-            raise HTTPException(404, str(reason)) from None
-        return file_response(request, file, caching)
+        """What is made of a picture's file, unless it is kept from before."""
+        path, etag = await self.off_loop(self.library.locate, identifier, media_type)
+        content = self.library.cache.find(etag)
+        if content is None:
+            try:
+                content = await make(path)
+            except SketchseekError as error:
+                raise NoPictureError(str(error)) from None
+            self.library.cache.put(etag, content)
+        return file_response(request, File(media_type, etag, content))
 
     async def reveal(self, request: Request, identifier: str) -> None:
         """Show a picture in its folder, to whoever sits at this machine."""
         if not (from_this_machine(request) and by_the_page(request)):
             raise HTTPException(403, "Only the page on this very machine may show a file in its folder.")
+        path, _ = await self.off_loop(self.library.locate, identifier)
         try:
-            path, _ = await self.off_loop(self.library.locate, identifier)
             await self.off_loop(reveal, path)
-        except NoPictureError as reason:
-            raise HTTPException(404, str(reason)) from None
         except SketchseekError as error:
             raise HTTPException(422, str(error)) from None
 
 
-def file_response(request: Request, file: File, caching: str) -> Response:
+def file_response(request: Request, file: File, caching: str = ASKED) -> Response:
     """The file, or the news that the browser still has it."""
     # A picture opened in a tab of its own may do nothing but be looked at.
     policy = "sandbox; default-src 'none'"
     headers = {"cache-control": caching, "etag": file.etag, "content-security-policy": policy}
-    if file.etag in (tag.strip() for tag in request.headers.get("if-none-match", "").split(",")):
+    has_it = file.etag in (tag.strip() for tag in request.headers.get("if-none-match", "").split(","))
+    if has_it:
+        file.close()
         return Response(status_code=304, headers=headers)
-    if file.path is not None:
-        return FileResponse(file.path, media_type=file.media_type, headers=headers)
-    return Response(file.content, media_type=file.media_type, headers=headers)
+    if isinstance(file.content, bytes):
+        return Response(file.content, headers=headers, media_type=file.media_type)
+    return OpenFileResponse(file.content, file.media_type, headers)
+
+
+class OpenFileResponse(Response):
+    """A file that is open already, sent piece by piece: nobody can put another in its place."""
+
+    PIECE = 1 << 18
+
+    def __init__(self, file: io.BufferedReader, media_type: str, headers: dict[str, str]) -> None:
+        self._file = file
+        self._size = os.fstat(file.fileno()).st_size
+        super().__init__(None, 200, {**headers, "content-length": str(self._size)}, media_type)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send as many bytes as were promised; where the file has become shorter, the connection is cut."""
+        with self._file as file:
+            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+            left = self._size
+            while left > 0:
+                piece = await asyncio.to_thread(file.read, min(left, self.PIECE))
+                if not piece:
+                    return
+                left -= len(piece)
+                await send({"type": "http.response.body", "body": piece, "more_body": left > 0})
+
+
+def busy(what: str) -> HTTPException:
+    """The answer when there is too much to do."""
+    return HTTPException(503, f"Too many {what}; try again.", {"retry-after": "1"})
 
 
 def hit_body(hit: Hit) -> dict[str, Any]:
@@ -352,6 +409,10 @@ def explain(_: Request, error: Exception) -> Response:
     """Any error as {"detail": "..."}."""
     if isinstance(error, HTTPException):
         return problem(error.status_code, str(error.detail), dict(error.headers or {}))
+    if isinstance(error, NoPictureError | NoIndexError):
+        return problem(404, str(error))
+    if isinstance(error, BusyDecoderError):
+        return explain(_, busy("pictures are being read"))
     if isinstance(error, RequestValidationError):
         first = error.errors()[0]
         return problem(422, f"{'.'.join(map(str, first['loc']))}: {first['msg']}.")
@@ -468,7 +529,7 @@ def add_routes(app: FastAPI, service: Service) -> None:
         summary="A picture",
     )
     async def picture(id: Identifier, request: Request) -> Response:
-        return await service.send(request, service.library.picture, id)
+        return await service.picture(request, id)
 
     @app.get(
         "/api/pictures/{id}/thumbnail",
@@ -486,7 +547,7 @@ def add_routes(app: FastAPI, service: Service) -> None:
         summary="The contours that the program saw in a picture",
     )
     async def contours(id: Identifier, request: Request) -> Response:
-        return await service.send(request, service.library.contours, id)
+        return await service.contours(request, id)
 
     @app.post(
         "/api/pictures/{id}/reveal",
@@ -508,10 +569,7 @@ def add_routes(app: FastAPI, service: Service) -> None:
         summary="Several pictures as a zip",
     )
     async def zipped(id: Identifiers) -> Response:
-        try:
-            paths = await service.off_loop(service.library.paths, id)
-        except NoPictureError as reason:
-            raise HTTPException(404, str(reason)) from None
+        paths = await service.off_loop(service.library.paths, id)
         name = {"content-disposition": 'attachment; filename="pictures.zip"', "cache-control": "no-store"}
         return StreamingResponse(archive(paths), media_type="application/zip", headers=name)
 

@@ -7,6 +7,9 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 
+from ..contours.source import open_regular
+from ..errors import SketchseekError
+
 CHUNK = 1 << 18
 MISSING = "missing.txt"
 """What tells of pictures whose files are gone."""
@@ -41,8 +44,8 @@ def archive(paths: Iterable[str]) -> Iterator[bytes]:
     with zipfile.ZipFile(pipe, "w", zipfile.ZIP_STORED) as file:  # type: ignore[call-overload]
         for path in paths:
             try:
-                source = open(path, "rb")  # noqa: SIM115
-            except (OSError, ValueError):
+                source = open_regular(path)
+            except (OSError, ValueError, SketchseekError):
                 gone.append(printable(path))
                 continue
             with source, file.open(unused_name(path, taken), "w", force_zip64=True) as entry:

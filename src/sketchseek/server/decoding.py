@@ -1,143 +1,122 @@
-"""Uploads are opened in a process of their own: a file that crashes, fills or stalls a decoder ends that
-process, and the server starts another.
+"""Pictures are opened in processes of their own, never in the server's: see `contours/child.py`.
 
-Each message, in either direction, is its length in eight bytes and then the bytes.
+A message is a line of JSON that says what to do, and the file's bytes where it has no path.
 """
 
 from __future__ import annotations
 
 import asyncio
+import io
 import json
-import sys
-from typing import TYPE_CHECKING, Any, BinaryIO
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
+from ..contours.child import Children, LimitError
 from ..errors import SketchseekError
 from .limits import Limits
 
 if TYPE_CHECKING:
-    from ..contours.drawing import Sketch
+    from ..contours.detectors import EdgeDetector
 
-PLAIN = 12
-"""A picture of more colours than these is a photograph."""
-STRONG = 0.3
-"""Contours weaker than this are left out when a photograph becomes a drawing."""
+LARGE_SIDE = 2048
+"""Longer side, in pixels, of a picture that browsers cannot show as it is."""
+
+Strokes = list[list[list[float]]]
 
 
 class Decoder:
-    """Turns an uploaded file into strokes."""
+    """Turns files into what the page shows, a few at a time."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._process: asyncio.subprocess.Process | None = None
-        self._turn = asyncio.Lock()
+        self._children = Children(
+            f"{__name__}:work",
+            memory=limits.decoding_bytes,
+            seconds=limits.decoding_seconds,
+            patience=limits.decoding_patience,
+        )
+        self._threads = ThreadPoolExecutor(limits.decoding, thread_name_prefix="decoding")
+        self._pending = 0
 
-    async def strokes(self, data: bytes) -> list[list[list[float]]]:
+    async def strokes(self, data: bytes) -> Strokes:
         """The strokes in a bitmap, an SVG or a file of strokes; SketchseekError if there are none."""
-        async with self._turn:
-            try:
-                async with asyncio.timeout(self._limits.decoding_seconds):
-                    answer = json.loads(await self._ask(data))
-            except BaseException as error:
-                self.close()  # also when the client has left: nobody may be given the answer to this file
-                if isinstance(error, TimeoutError | asyncio.IncompleteReadError | ConnectionError):
-                    raise SketchseekError("This file takes too much time or memory to open.") from None
-                raise
-        if "problem" in answer:
-            raise SketchseekError(answer["problem"])
-        strokes: list[list[list[float]]] = answer["strokes"]
+        answer = await self._ask("strokes", data, max_pixels=self._limits.upload_pixels)
+        strokes: Strokes = json.loads(answer)
         return strokes
 
-    async def _ask(self, data: bytes) -> bytes:
-        if self._process is None or self._process.returncode is not None:
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                __name__,
-                str(self._limits.decoding_bytes),
-                str(self._limits.upload_pixels),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.DEVNULL,
-                start_new_session=True,  # Ctrl+C is for the server, which then closes this
-            )
-        to, back = self._process.stdin, self._process.stdout
-        assert to is not None
-        assert back is not None
-        to.write(len(data).to_bytes(8, "big") + data)
-        await to.drain()
-        return await back.readexactly(int.from_bytes(await back.readexactly(8), "big"))
+    async def webp(self, path: str) -> bytes:
+        """A picture that browsers cannot show, or could run, as one that they can."""
+        return await self._ask("webp", path=path)
+
+    async def contours(self, path: str, detector: str) -> bytes:
+        """What the program sees in a picture, as a transparent PNG of the same shape."""
+        return await self._ask("contours", path=path, detector=detector)
+
+    async def _ask(self, what: str, data: bytes = b"", **options: Any) -> bytes:
+        if self._pending >= self._limits.decoding_waiting:
+            raise BusyDecoderError
+        self._pending += 1
+        message = json.dumps({"what": what, **options}).encode() + b"\n" + data
+        asked = asyncio.get_running_loop().run_in_executor(self._threads, self._children.ask, message)
+        asked.add_done_callback(self._finished)
+        try:
+            # Shielded: when the client leaves, the process is busy all the same, and its place stays taken.
+            return await asyncio.shield(asked)
+        except LimitError as error:
+            raise SketchseekError(f"This file takes {error} to open.") from error
+
+    def _finished(self, asked: asyncio.Future[bytes]) -> None:
+        self._pending -= 1
+        if not asked.cancelled():
+            asked.exception()  # nobody may be left to ask for it
 
     def close(self) -> None:
-        """End the process, whatever it does."""
-        if self._process is not None and self._process.returncode is None:
-            self._process.kill()
-        self._process = None
+        """Finish what is under way, and end the processes."""
+        self._threads.shutdown(wait=True, cancel_futures=True)
+        self._children.close()
 
 
-def answer(data: bytes, pixels: int) -> dict[str, Any]:
-    """Strokes of one file, in a form for JSON; or the problem, as a sentence."""
-    from ..contours import picture
-
-    picture.MAX_PIXELS = picture.MAX_DECODED_PIXELS = pixels
-    try:
-        sketch = read(data)
-    except SketchseekError as error:
-        return {"problem": str(error)}
-    except (MemoryError, RecursionError):
-        return {"problem": "This file takes too much memory to open."}
-    return {"strokes": [stroke.round(2).tolist() for stroke in sketch.strokes]}
+class BusyDecoderError(Exception):
+    """Too many files are waiting to be opened."""
 
 
-def read(data: bytes) -> Sketch:
-    """A drawing as it was drawn; a photograph as its contours."""
+def work(message: bytes) -> bytes:
+    """What the process does with one message."""
+    line, _, data = message.partition(b"\n")
+    options = json.loads(line)
+    does: dict[str, Callable[..., bytes]] = {"strokes": _strokes, "webp": _webp, "contours": _contours}
+    do = does[options.pop("what")]
+    return do(data, **options) if data or do is _strokes else do(**options)
+
+
+def _strokes(data: bytes, max_pixels: int) -> bytes:
     from ..contours.drawing import Sketch
-    from ..contours.strokes import is_strokes
-    from ..contours.svg import is_svg
 
-    if is_svg(data) or is_strokes(data) or not is_photograph(data):
-        return Sketch.load(data)
-    return trace(data)
+    sketch = Sketch.load(data, max_pixels=max_pixels)
+    return json.dumps([stroke.round(2).tolist() for stroke in sketch.strokes]).encode()
 
 
-def is_photograph(data: bytes) -> bool:
-    """Whether it takes many colours to fill most of the picture.
-
-    Of 60 drawings none takes more than 2 of the 4,096 colours for 85% of its pixels; photographs take 6 to
-    hundreds. Between them are drawings on photographed paper.
-    """
-    import numpy as np
+def _webp(path: str) -> bytes:
+    from PIL import Image
 
     from ..contours.picture import load_picture
 
-    colours = load_picture(data, 128).pixels.astype(np.int64) >> 4
-    counts = np.sort(np.bincount((colours @ [256, 16, 1]).ravel()))[::-1]
-    return int(np.searchsorted(np.cumsum(counts), 0.85 * counts.sum())) + 1 > PLAIN
+    out = io.BytesIO()
+    Image.fromarray(load_picture(path, LARGE_SIDE).pixels).save(out, "WEBP", quality=88, method=2)
+    return out.getvalue()
 
 
-def trace(data: bytes) -> Sketch:
-    """The stronger contours of a photograph, as lines of a drawing."""
-    import numpy as np
+def _contours(path: str, detector: str) -> bytes:
+    from ..contours.panels import contours_overlay
+    from ..contours.seeing import picture_contours
 
+    return contours_overlay(picture_contours(path, _detector(detector)).points)
+
+
+@lru_cache(1)
+def _detector(name: str) -> EdgeDetector:
     from ..contours.detectors import get_detector
-    from ..contours.drawing import Sketch
-    from ..contours.picture import load_picture
 
-    strength = get_detector()(load_picture(data).pixels)
-    return Sketch.from_bitmap(np.where(strength > STRONG, 0, 255).astype(np.uint8))
-
-
-def main(memory: int, pixels: int, source: BinaryIO, out: BinaryIO) -> None:
-    """Answer one file after another, until the server closes the pipe."""
-    import resource
-
-    if sys.platform == "linux":  # elsewhere the limit on address space is not one
-        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    while header := source.read(8):
-        reply = json.dumps(answer(source.read(int.from_bytes(header, "big")), pixels)).encode()
-        out.write(len(reply).to_bytes(8, "big") + reply)
-        out.flush()
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), sys.stdin.buffer, sys.stdout.buffer)
+    return get_detector(name)

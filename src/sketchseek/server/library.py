@@ -13,18 +13,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..contours.source import open_regular
 from ..errors import SketchseekError
 
 if TYPE_CHECKING:
-    from ..contours.detectors import EdgeDetector
-    from ..contours.points import Points
     from ..index import Hit, Index
 
 REFRESH_SECONDS = 1.0
 """How long a change of the index may go unnoticed."""
-LARGE_SIDE = 2048
-"""Longer side, in pixels, of a picture that browsers cannot show as it is."""
-CONTOUR_ZOOM = 3
 CACHE_BYTES = 64 << 20
 
 BROWSER_TYPES = (
@@ -44,12 +40,16 @@ class NoIndexError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A picture as it is sent: bytes, or a file that is sent as it lies on disk."""
+    """A picture as it is sent: bytes, or an open file, which whoever has this closes."""
 
     media_type: str
     etag: str
-    content: bytes | None = None
-    path: str | None = None
+    content: bytes | io.BufferedReader
+
+    def close(self) -> None:
+        """Close the file, if there is one."""
+        if not isinstance(self.content, bytes):
+            self.content.close()
 
 
 class Library:
@@ -60,9 +60,7 @@ class Library:
         self._index: Index | None = None
         self._looked = -REFRESH_SECONDS
         self._lock = threading.Lock()
-        self._detector: EdgeDetector | None = None
-        self._detecting = threading.Lock()
-        self._cache = Cache(CACHE_BYTES)
+        self.cache = Cache(CACHE_BYTES)
 
     def index(self) -> Index | None:
         """The newest version; None where there is no index yet.
@@ -117,7 +115,7 @@ class Library:
         index = self._index
         if index is None:
             return []
-        return [hit.id for hit in hits if self._thumbnail_etag(index, hit.id) not in self._cache]
+        return [hit.id for hit in hits if self._thumbnail_etag(index, hit.id) not in self.cache]
 
     def load_thumbnails(self, identifiers: Sequence[str]) -> None:
         """Read several at once, which takes hardly longer than one."""
@@ -129,14 +127,14 @@ class Library:
         except SketchseekError:
             return  # one has just left the index; who asks for it will hear so
         for identifier, content in zip(identifiers, read, strict=True):
-            self._cache.put(self._thumbnail_etag(index, identifier), content)
+            self.cache.put(self._thumbnail_etag(index, identifier), content)
 
     def kept_thumbnail(self, identifier: str) -> File | None:
         """The thumbnail, if it is in memory: no file is touched."""
         if self._index is None:
             return None
         etag = self._thumbnail_etag(self._index, identifier)
-        content = self._cache.find(etag)
+        content = self.cache.find(etag)
         return None if content is None else File("image/webp", etag, content)
 
     def thumbnail(self, identifier: str) -> File:
@@ -145,26 +143,24 @@ class Library:
         if index is None:
             raise NoPictureError("There are no pictures here.")
         etag = self._thumbnail_etag(index, identifier)
-        return File("image/webp", etag, self._cache.get(etag, lambda: _found(index.thumbnail, identifier)))
+        return File("image/webp", etag, self.cache.get(etag, lambda: _found(index.thumbnail, identifier)))
 
     def _thumbnail_etag(self, index: Index, identifier: str) -> str:
-        return _etag("thumbnail", identifier, index.version)
+        return etag("thumbnail", identifier, index.version)
 
-    def picture(self, identifier: str) -> File:
-        """The picture itself: as it lies on disk where every browser can show it, as WebP otherwise.
-
-        Nothing is sent that a browser could run: an SVG leaves as pixels.
-        """
-        path, etag = self.locate(identifier, "picture")
-        media_type = _browser_type(path)
-        if media_type is not None:
-            return File(media_type, etag, path=path)
-        return File("image/webp", etag, self._cache.get(etag, lambda: _found(_as_webp, path)))
-
-    def contours(self, identifier: str) -> File:
-        """What the program saw in the picture, as a transparent PNG of the same shape."""
-        path, etag = self.locate(identifier, "contours")
-        return File("image/png", etag, self._cache.get(etag, lambda: self._draw_contours(path)))
+    def picture(self, identifier: str) -> File | None:
+        """The picture's own file, where every browser can show it and could not run it; None where not."""
+        path, _ = self.locate(identifier)
+        try:
+            file = open_regular(path)
+        except (OSError, SketchseekError):
+            raise NoPictureError("The file of this picture can no longer be read.") from None
+        # What was looked at is what is sent: at the path there may be something else by now.
+        status, media_type = os.fstat(file.fileno()), _browser_type(file.peek(32)[:32])
+        if media_type is None:
+            file.close()
+            return None
+        return File(media_type, etag("picture", identifier, status.st_mtime_ns, status.st_size), file)
 
     def locate(self, identifier: str, kind: str = "picture") -> tuple[str, str]:
         """Where a picture's file is, and a tag for what is made of it; NoPictureError where it is gone."""
@@ -173,7 +169,7 @@ class Library:
             status = os.stat(path)
         except (OSError, ValueError):
             raise NoPictureError("The file of this picture is gone: moved, or deleted.") from None
-        return path, _etag(kind, identifier, status.st_mtime_ns, status.st_size)
+        return path, etag(kind, identifier, status.st_mtime_ns, status.st_size)
 
     def paths(self, identifiers: Sequence[str]) -> list[str]:
         """Where pictures are, or were when they were indexed."""
@@ -187,15 +183,6 @@ class Library:
         index = self.index()
         known = index.folders(most) if index is not None else []
         return [(name, count) for name, count in known if is_text(name)]  # others cannot be asked for, either
-
-    def _draw_contours(self, path: str) -> bytes:
-        from ..contours import picture_contours
-        from ..contours.detectors import get_detector
-
-        with self._detecting:
-            detector = self._detector = self._detector or get_detector(self.ready().recipe.detector)
-            seen = _found(lambda source: picture_contours(source, detector), path)
-        return contours_png(seen.points)
 
 
 def is_text(name: str) -> bool:
@@ -240,47 +227,10 @@ class Cache:
                 self._size -= len(dropped)
 
 
-def contours_png(points: Points) -> bytes:
-    """Contour points as short pieces of line, the stronger the more opaque."""
-    import cv2
-    import numpy as np
-
-    width, height = round(points.width * CONTOUR_ZOOM), round(points.height * CONTOUR_ZOOM)
-    alpha = np.zeros((max(height, 1), max(width, 1)), np.uint8)
-    x, y = points.x * CONTOUR_ZOOM + width / 2, points.y * CONTOUR_ZOOM + height / 2
-    # The normal is (sin, cos) of the angle, so the contour runs along (cos, -sin).
-    reach = 0.7 * CONTOUR_ZOOM
-    tx, ty = np.cos(points.angle) * reach, -np.sin(points.angle) * reach
-    ends = np.round(np.stack([x - tx, y - ty, x + tx, y + ty], axis=1) * 16 - 8).astype(int)
-    for i in np.argsort(points.weight):  # the strong ones last: they stay on top
-        strength = int(40 + 215 * points.weight[i])
-        x0, y0, x1, y1 = ends[i].tolist()
-        cv2.line(alpha, (x0, y0), (x1, y1), (strength,), 2, cv2.LINE_AA, shift=4)
-    colour = np.empty((*alpha.shape, 4), np.uint8)
-    colour[...] = (40, 96, 255, 0)  # a warm red, in OpenCV's order: apart from the outline's green
-    colour[..., 3] = alpha
-    return bytes(cv2.imencode(".png", colour)[1])
-
-
-def _browser_type(path: str) -> str | None:
-    try:
-        with open(path, "rb") as file:
-            head = file.read(32)
-    except OSError:
-        raise NoPictureError("The file of this picture can no longer be read.") from None
+def _browser_type(head: bytes) -> str | None:
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for magic, kind in BROWSER_TYPES if head.startswith(magic)), None)
-
-
-def _as_webp(path: str) -> bytes:
-    from PIL import Image
-
-    from ..contours.picture import load_picture
-
-    out = io.BytesIO()
-    Image.fromarray(load_picture(path, LARGE_SIDE).pixels).save(out, "WEBP", quality=88, method=2)
-    return out.getvalue()
 
 
 def _found(read: Callable[[str], Any], what: str) -> Any:
@@ -290,6 +240,7 @@ def _found(read: Callable[[str], Any], what: str) -> Any:
         raise NoPictureError(str(error)) from None
 
 
-def _etag(*parts: object) -> str:
+def etag(*parts: object) -> str:
+    """A tag by which a browser knows whether it has this already."""
     digest = hashlib.blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=12)
     return f'"{digest.hexdigest()}"'

@@ -24,13 +24,16 @@ class Limits:
     searches: int = max(2, os.cpu_count() or 1)  # running at once
     waiting: int = 100  # searches in the queue
     uploads: int = 4  # files being read at once
-    decoding_bytes: int = 2 << 30  # address space of the process that opens uploads
+    decoding: int = 2  # processes that open files
+    decoding_waiting: int = 32  # files being opened, or in line for it
+    decoding_bytes: int = 2 << 30  # address space of such a process
     connections: int = 256
 
     header_seconds: float = 10.0  # to send the request's first lines
     linger_seconds: float = 2.0  # to take in, or give, what nobody waits for any more
     chunk_seconds: float = 5.0  # between two pieces of a body
     body_seconds: float = 30.0  # for the whole body
-    decoding_seconds: float = 10.0
+    decoding_seconds: float = 10.0  # of a processor, for one file
+    decoding_patience: float = 30.0  # for it by the clock
     search_seconds: float = 20.0  # in the queue and running
     request_seconds: float = 300.0  # everything, the answer's way to a slow reader included

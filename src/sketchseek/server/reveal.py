@@ -12,12 +12,11 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
 from ..errors import SketchseekError
-from .security import host_name, is_loopback
+from .security import host_name, is_loopback, is_origin_of
 
 SECONDS = 3.0
 """A file manager that still runs after these has opened."""
@@ -27,15 +26,15 @@ FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 def from_this_machine(request: Request) -> bool:
     """Whether the visitor sits at the machine that the server runs on."""
     headers = request.headers
-    if request.client is None or not is_loopback(request.client.host):
-        return False
+    if request.client is None or not is_loopback(request.client.host) or request.scope.get("root_path"):
+        return False  # under a prefix there is a proxy in between
     return is_loopback(host_name(headers.get("host", ""))) and not any(name in headers for name in FORWARDED)
 
 
 def by_the_page(request: Request) -> bool:
     """Whether a page of this server asks: browsers name the origin of a POST, and no page can forge it."""
     origin = request.headers.get("origin")
-    return origin is not None and urlsplit(origin).netloc == request.headers.get("host")
+    return origin is not None and is_origin_of(origin, request.headers.get("host", ""))
 
 
 def can_reveal() -> bool:

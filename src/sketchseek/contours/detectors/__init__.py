@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...errors import SketchseekError
 
-DETECTORS = ("neural", "structured", "canny")
+DETECTORS = ("neural", "structured:FILE", "canny")
 
 
 class EdgeDetector(Protocol):
@@ -30,19 +29,18 @@ class EdgeDetector(Protocol):
         ...
 
 
-def get_detector(name: str = "neural", model: Path | None = None) -> EdgeDetector:
-    """The detector of that name; `model` is the file that `structured` needs.
+def get_detector(name: str = "neural") -> EdgeDetector:
+    """The detector of that name; `structured:FILE` names the file of its model as well.
 
     `neural` without onnxruntime becomes `canny`, with one line on stderr.
     """
-    if name not in DETECTORS:
-        raise SketchseekError(f"There is no edge detector {name!r}; choose one of {', '.join(DETECTORS)}.")
-    if model is not None and name != "structured":
-        raise SketchseekError(f"The edge detector {name!r} takes no model file; only 'structured' does.")
-    if name == "structured":
+    kind, _, model = name.partition(":")
+    if kind == "structured":
         from .structured import Structured
 
         return Structured(model)
+    if name not in ("neural", "canny"):
+        raise SketchseekError(f"There is no edge detector {name!r}; choose one of {', '.join(DETECTORS)}.")
     if name == "neural":
         if find_spec("onnxruntime"):
             from .neural import Neural

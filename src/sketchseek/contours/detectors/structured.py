@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
+import os
 
 import cv2
 import numpy as np
@@ -11,25 +11,28 @@ from numpy.typing import NDArray
 
 from ...errors import SketchseekError
 from ..line_art import VERSION
+from ..source import read_source
 
 
 class Structured:
-    """The paper's own choice of detector. Its model is in no package, and not free for every use."""
+    """The paper's own choice of detector. Its model is in no package, and not free for every use.
 
-    name = "structured"
+    Its name holds the model's absolute path: whoever adds to an index finds the file by it.
+    """
 
-    def __init__(self, model: Path | None) -> None:
-        if model is None:
+    def __init__(self, model: str) -> None:
+        if not model:
             raise SketchseekError(
                 "The edge detector 'structured' needs a model file (model.yml or model.yml.gz for OpenCV's "
-                "structured edge detection); give its path."
+                "structured edge detection): name it, as in structured:model.yml.gz."
             )
-        if not Path(model).is_file():
-            raise SketchseekError(f"There is no model file {model} for the edge detector 'structured'.")
-        if not _is_forest(model):
+        path = os.path.abspath(os.path.expanduser(model))
+        content = read_source(path)
+        if not _is_forest(path):
             raise SketchseekError(f"{model} is not a structured-forest model that OpenCV reads.")
-        self._forest = cv2.ximgproc.createStructuredEdgeDetection(str(model))
-        self.version = f"{hashlib.sha256(Path(model).read_bytes()).hexdigest()[:12]}-{VERSION}"
+        self._forest = cv2.ximgproc.createStructuredEdgeDetection(path)
+        self.name = f"structured:{path}"
+        self.version = f"{hashlib.sha256(content).hexdigest()[:12]}-{VERSION}"
 
     def __call__(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
         """(h, w, 3) uint8 RGB -> (h, w) float32 in [0, 1]."""
@@ -37,10 +40,10 @@ class Structured:
         return strength.clip(0.0, 1.0)
 
 
-def _is_forest(model: Path) -> bool:
+def _is_forest(model: str) -> bool:
     """Whether the file has what OpenCV will look for: on other files it divides by zero."""
     try:
-        file = cv2.FileStorage(str(model), cv2.FILE_STORAGE_READ)
+        file = cv2.FileStorage(model, cv2.FILE_STORAGE_READ)
         options = file.getNode("options")
         sized = all(options.getNode(name).real() > 0 for name in ("stride", "shrinkNumber", "patchSize"))
         arrays = ("childs", "featureIds", "thresholds", "edgeBoundaries", "edgeBins")

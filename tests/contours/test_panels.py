@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from sketchseek.contours.detectors import get_detector
-from sketchseek.contours.view import hues, save_contours
+from sketchseek.contours.panels import hues, save_contours
 from sketchseek.errors import SketchseekError
 
 from .test_picture import scene

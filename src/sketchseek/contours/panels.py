@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 ZOOM = 2
 """Pixels of the panels per pixel of the frame."""
+OVERLAY_ZOOM = 3
+"""The same of an overlay."""
 GAP = 8
 
 
@@ -89,16 +91,43 @@ def hues(angle: NDArray[np.floating]) -> NDArray[np.float32]:
 
 def _draw_points(points: Points, width: int, height: int) -> NDArray[np.uint8]:
     canvas = np.full((height * ZOOM, width * ZOOM, 3), 255, dtype=np.uint8)
-    x, y = (points.x + width / 2) * ZOOM, (points.y + height / 2) * ZOOM
-    # The normal is (sin, cos) of the angle, so the contour runs along (cos, -sin).
-    tx, ty = np.cos(points.angle) * ZOOM * 1.2, -np.sin(points.angle) * ZOOM * 1.2
-    ends = np.stack([x - tx, y - ty, x + tx, y + ty], axis=1)
     colours = hues(points.angle) * 0.8  # darker, to be seen on white
     paler = 255 - (255 - colours) * points.weight[:, None]
-    for (x0, y0, x1, y1), colour in zip(np.round(ends * 16 - 8).astype(int), paler, strict=True):
+    for (start, end), colour in zip(_pieces(points, ZOOM, canvas.shape, 1.2), paler, strict=True):
         red, green, blue = (int(c) for c in colour)
-        cv2.line(canvas, (x0, y0), (x1, y1), (red, green, blue), 1, cv2.LINE_AA, shift=4)
+        cv2.line(canvas, start, end, (red, green, blue), 1, cv2.LINE_AA, shift=4)
     return canvas
+
+
+def contours_overlay(points: Points) -> bytes:
+    """A transparent PNG in the picture's shape: pieces of line, the stronger the more opaque."""
+    height, width = round(points.height * OVERLAY_ZOOM), round(points.width * OVERLAY_ZOOM)
+    alpha = np.zeros((max(height, 1), max(width, 1)), np.uint8)
+    pieces = _pieces(points, OVERLAY_ZOOM, (height, width), 0.7)
+    for i in np.argsort(points.weight):  # the strong ones last: they stay on top
+        opacity = int(40 + 215 * points.weight[i])
+        start, end = pieces[i]
+        cv2.line(alpha, start, end, (opacity,), 2, cv2.LINE_AA, shift=4)
+    colour = np.empty((*alpha.shape, 4), np.uint8)
+    colour[...] = (40, 96, 255, 0)  # a warm red, in OpenCV's order
+    colour[..., 3] = alpha
+    return bytes(cv2.imencode(".png", colour)[1])
+
+
+Pixel = tuple[int, int]
+
+
+def _pieces(points: Points, zoom: int, shape: tuple[int, ...], reach: float) -> list[tuple[Pixel, Pixel]]:
+    """Both ends of a short piece of contour through each point, in sixteenths of a pixel as OpenCV counts.
+
+    shape : (h, w, ...) of the canvas, in whose middle the frame's is.
+    reach : half the length of a piece, in the frame.
+    """
+    x, y = points.x * zoom + shape[1] / 2, points.y * zoom + shape[0] / 2
+    # The normal is (sin, cos) of the angle, so the contour runs along (cos, -sin).
+    tx, ty = np.cos(points.angle) * zoom * reach, -np.sin(points.angle) * zoom * reach
+    ends = np.round(np.stack([x - tx, y - ty, x + tx, y + ty], axis=1) * 16 - 8).astype(int)
+    return [((x0, y0), (x1, y1)) for x0, y0, x1, y1 in ends.tolist()]
 
 
 def _draw_key(panel: NDArray[np.uint8], radius: int = 22) -> None:

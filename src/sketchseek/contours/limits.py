@@ -1,0 +1,42 @@
+"""What reading one file of a stranger's may cost, for the command line, the index and the server alike."""
+
+from __future__ import annotations
+
+from typing import Final
+
+MAX_BYTES: Final = 256 * 2**20
+"""No picture file is larger than this; a larger one is refused unread."""
+MAX_PIXELS: Final = 175_000_000
+"""A header that claims more is refused. Just below the size at which Pillow itself refuses to open."""
+MAX_DECODED_PIXELS: Final = 100_000_000
+"""Most pixels held in memory at once; a JPEG may claim more, being decoded at a fraction of its size."""
+MAX_SCANS: Final = 64
+"""Scans of a JPEG, each of which goes over the whole picture. Those of cameras and programs are 1 to 20."""
+
+DRAWING_SECONDS: Final = 5.0
+"""Most processor time for drawing one SVG."""
+DRAWING_PATIENCE: Final = 60.0
+"""Most seconds for it by the clock: a busy machine is not the file's fault."""
+DRAWING_MEMORY: Final = 2**30
+"""Most address space for it."""
+
+MAX_SVG_BYTES: Final = 16 * 2**20
+MAX_ELEMENTS: Final = 100_000
+MAX_DEPTH: Final = 200
+MAX_VISITS: Final = 20_000
+"""Elements of a drawing, each counted as often as it is used."""
+MAX_SEGMENTS: Final = 50_000
+"""Pieces of curve in a drawing, lifts of the pen included."""
+MAX_ATTRIBUTE: Final = 2**16
+"""Characters of an attribute that is neither a path nor a picture."""
+MAX_STYLES: Final = 2**20
+"""Characters of style sheets."""
+MAX_DECLARATIONS: Final = 100_000
+"""Declarations in them, each counted for every selector that it stands behind."""
+MAX_READ: Final = 32 * 2**20
+"""Characters of attributes that are read, each counted as often as its element is used."""
+
+MAX_VERTICES: Final = 200_000
+"""Points of all strokes of a drawing in JSON."""
+MAX_LENGTH: Final = 400_000
+"""Length of all of a drawing's lines, in pixels of its frame: a thousand times across."""

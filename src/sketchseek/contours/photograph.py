@@ -1,0 +1,39 @@
+"""A photograph given as a drawing: recognised by its many colours, traced along its stronger contours."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from .bitmap import bitmap_strokes
+from .picture import on_white, scaled
+from .points import FRAME
+
+COLOURS: Final = 12
+"""A picture that takes more colours than these to fill most of it is a photograph."""
+STRONG: Final = 0.3
+"""Contours weaker than this are left out when a photograph becomes a drawing."""
+
+
+def photograph_strokes(image: Image.Image) -> list[NDArray[np.float64]] | None:
+    """Polylines (n, 2) along the stronger contours of a photograph; None for a picture that is none."""
+    if not is_photograph(on_white(scaled(image, 128))):
+        return None
+    from .detectors import get_detector
+
+    strength = get_detector()(on_white(scaled(image, int(FRAME))))
+    return bitmap_strokes(np.where(strength > STRONG, 0, 255).astype(np.uint8))
+
+
+def is_photograph(pixels: NDArray[np.uint8]) -> bool:
+    """Whether it takes many colours to fill most of a small picture (h, w, 3).
+
+    Of 60 drawings none takes more than 2 of the 4,096 colours for 85% of its pixels; photographs take 6 to
+    hundreds. Between them are drawings on photographed paper.
+    """
+    colours = pixels.astype(np.int64) >> 4
+    counts = np.sort(np.bincount((colours @ [256, 16, 1]).ravel()))[::-1]
+    return int(np.searchsorted(np.cumsum(counts), 0.85 * counts.sum())) + 1 > COLOURS

@@ -1,0 +1,64 @@
+"""A photograph given as a drawing is recognised and traced, wherever it comes in."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image, ImageDraw
+
+from sketchseek.contours import Sketch
+from sketchseek.contours.photograph import is_photograph, photograph_strokes
+from sketchseek.contours.picture import on_white, scaled
+
+NAMES = ("coffee", "chelsea", "astronaut", "rocket")
+
+
+def photograph(name: str) -> Image.Image:
+    data = pytest.importorskip("skimage.data")
+    return Image.fromarray(getattr(data, name)())
+
+
+def drawing() -> Image.Image:
+    image = Image.new("RGB", (500, 400), (250, 248, 240))
+    ImageDraw.Draw(image).line([(60, 60), (420, 80), (380, 330), (90, 300), (60, 60)], (20, 30, 60), 4)
+    return image
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_photographs_are_told_from_drawings(name: str) -> None:
+    assert is_photograph(on_white(scaled(photograph(name), 128)))
+    assert not is_photograph(on_white(scaled(drawing(), 128)))
+    assert photograph_strokes(drawing()) is None
+
+
+def test_a_file_an_image_and_bytes_give_the_same(tmp_path: Path) -> None:
+    image = photograph("coffee")
+    image.save(tmp_path / "cup.png")
+    from_file = Sketch.load(tmp_path / "cup.png")
+    assert 5 < len(from_file.strokes) < 200
+    assert max(map(len, from_file.strokes)) > 50  # the rim of the cup is one long line
+    out = io.BytesIO()
+    image.save(out, "PNG")
+    for other in (Sketch.of(image), Sketch.of(out.getvalue()), Sketch.of(str(tmp_path / "cup.png"))):
+        assert np.array_equal(other.points.x, from_file.points.x)
+    assert Sketch.of(from_file) is from_file
+
+
+@pytest.mark.parametrize("mode", ["L", "1", "P", "RGBA", "LA", "I", "I;16", "F"])
+def test_images_of_any_mode(mode: str) -> None:
+    truth = Sketch.from_image(drawing()).points
+    grey = drawing().convert("L").point(lambda level: 255 * (level > 128))
+    sixteen = Image.fromarray(np.asarray(grey).astype(np.uint16) * 257)
+    seen = Sketch.from_image(sixteen if mode == "I;16" else grey.convert(mode)).points
+    assert len(seen) == pytest.approx(len(truth), rel=0.02)
+    assert seen.height == pytest.approx(truth.height, abs=4)
+
+
+def test_large_images_are_made_smaller() -> None:
+    large = drawing().resize((5000, 4000))
+    assert len(Sketch.from_image(large).points) == pytest.approx(
+        len(Sketch.from_image(drawing()).points), rel=0.02
+    )
