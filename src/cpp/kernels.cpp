@@ -14,6 +14,7 @@
 #include "kernels/plain.hpp"
 #include "kernels/product_codes.hpp"
 #include "kernels/projection.hpp"
+#include "processor.hpp"
 
 namespace sketchseek {
 namespace {
@@ -38,11 +39,9 @@ namespace {
 
 bool supported() {
 #if defined(__AVX512F__)
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx2") &&
-         __builtin_cpu_supports("fma") && __builtin_cpu_supports("popcnt");
+  return this_processor().avx512;
 #elif defined(__AVX2__)
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("popcnt");
+  return this_processor().avx2;
 #else
   return true;
 #endif

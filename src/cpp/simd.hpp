@@ -3,6 +3,8 @@
 #include <cstdint>
 #if defined(__x86_64__)
 #include <immintrin.h>
+
+#include "processor.hpp"
 #elif defined(SKETCHSEEK_NEON)
 #include <arm_neon.h>
 #endif
@@ -139,7 +141,7 @@ struct BitsOfBytes {
 
 // By the instruction that some of the processors with AVX-512 have.
 #if defined(__AVX512F__) && !defined(__clang__)
-#define COUNTS_BITS() __builtin_cpu_supports("avx512vpopcntdq")
+#define COUNTS_BITS() sketchseek::this_processor().counts_bits
 struct BitsByInstruction {
   static INLINE Ints of_parts(Ints a) {
     asm("vpopcntd %1, %0" : "=v"(a) : "v"(a));

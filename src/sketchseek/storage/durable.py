@@ -13,6 +13,11 @@ from pathlib import Path
 
 _INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 _NO_LOCKS_HERE = {errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS}
+_NO_FULL_SYNC_HERE = {
+    errno.ENOTSUP,
+    errno.EINVAL,
+    errno.ENOTTY,
+}  # network drives, and drives of other systems
 
 
 def sync_files(paths: Iterable[Path]) -> None:
@@ -28,9 +33,22 @@ def sync_files(paths: Iterable[Path]) -> None:
 def _sync(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(descriptor)
+        _sync_descriptor(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _sync_descriptor(descriptor: int) -> None:
+    """On macOS `fsync` ends when the drive has the data in its cache; F_FULLFSYNC waits until it is kept."""
+    thoroughly = getattr(fcntl, "F_FULLFSYNC", None)
+    if thoroughly is not None:
+        try:
+            fcntl.fcntl(descriptor, thoroughly)
+            return
+        except OSError as error:
+            if error.errno not in _NO_FULL_SYNC_HERE:
+                raise
+    os.fsync(descriptor)
 
 
 def replace_file(temporary: Path, final: Path) -> None:
