@@ -2,15 +2,19 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
+import sketchseek
 from sketchseek import Index, Sketch
 from sketchseek.errors import SketchseekError
 from sketchseek.search.hit import Pose
@@ -688,3 +692,43 @@ def test_answers_do_not_depend_on_the_order_of_the_rows(filled: Index) -> None:
         ranking = rank(collection, query, k=views)
         scores.append(dict(zip(order[ranking.ids].tolist(), ranking.score.tolist(), strict=True)))
     assert scores[0] == scores[1]
+
+
+def test_a_drawing_is_taken_in_any_form(pictures: Path, tmp_path: Path) -> None:
+    index = Index.create(tmp_path / "index", detector="canny")
+    index.add(pictures, jobs=1)
+    image = Image.new("RGB", (300, 240), "white")
+    ImageDraw.Draw(image).rectangle((40, 40, 250, 200), outline="black", width=6)
+    image.save(tmp_path / "drawing.png")
+    expected = [hit.to_dict() for hit in index.search(Sketch.load(tmp_path / "drawing.png"))]
+    assert len(expected) == 6
+    path = tmp_path / "drawing.png"
+    for drawing in (path, str(path), path.read_bytes(), image):
+        assert [hit.to_dict() for hit in index.search(drawing)] == expected
+
+
+def test_a_notebook_shows_a_drawing(tmp_path: Path) -> None:
+    svg = Sketch.from_strokes([[[0, 0], [10, 0], [10, 8]], [[5, 5]]])._repr_svg_()
+    root = ElementTree.fromstring(svg)
+    (line,) = root.iter("{http://www.w3.org/2000/svg}path")
+    assert line.attrib["d"].count("M") == 2
+
+
+def test_creating_twice_is_allowed_when_it_is_meant(pictures: Path, tmp_path: Path) -> None:
+    for _ in range(2):
+        index = Index.create(tmp_path / "index", detector="canny", exist_ok=True)
+        index.add(pictures, jobs=1)
+        assert len(index) == 6
+    with pytest.raises(SketchseekError, match="already is an index"):
+        Index.create(tmp_path / "index", detector="canny")
+    with pytest.raises(SketchseekError, match="made in another way"):
+        Index.create(tmp_path / "index", "full", detector="canny", exist_ok=True)
+
+
+def test_the_package_names_what_is_in_it() -> None:
+    code = "import sketchseek; print(*dir(sketchseek)); print(*sketchseek.__all__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    listed, public = (set(line.split()) for line in done.stdout.splitlines())
+    assert public <= listed
+    for name in public:
+        assert getattr(sketchseek, name) is not None

@@ -1,30 +1,35 @@
 """sketchseek: draw a shape, get back the pictures that contain it.
 
->>> from sketchseek import Index, Sketch
->>> index = Index.open(".sketchseek")                 # doctest: +SKIP
->>> hits = index.search(Sketch.load("mug.png"), k=20)  # doctest: +SKIP
+>>> from sketchseek import Index
+>>> index = Index.open(".sketchseek")       # doctest: +SKIP
+>>> hits = index.search("mug.png", k=20)    # doctest: +SKIP
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from . import kernels, maps
     from .contours.drawing import Sketch
+    from .errors import SketchseekError
     from .index import Hit, Index
 
 __version__ = "0.1.0"
-__all__ = ["Hit", "Index", "Sketch", "__version__"]
+__all__ = ["Hit", "Index", "Sketch", "SketchseekError", "__version__", "kernels", "maps"]
+
+_HOMES = {"Hit": "index", "Index": "index", "Sketch": "contours.drawing", "SketchseekError": "errors"}
 
 
 def __getattr__(name: str) -> object:
     # Loaded when first asked for: `sketchseek --help` must not wait for NumPy and Lance.
-    if name == "Sketch":
-        from .contours.drawing import Sketch
-
-        return Sketch
-    if name in ("Hit", "Index"):
-        from . import index
-
-        return getattr(index, name)
+    if name in _HOMES:
+        return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    if name in __all__:
+        return import_module(f".{name}", __name__)
     raise AttributeError(f"module 'sketchseek' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -75,6 +75,7 @@ class Index:
         detector: str = "neural",
         expansion: bool | str = False,
         smallest: float = SMALLEST,
+        exist_ok: bool = False,
     ) -> Index:
         """Make an empty index in a folder or at an object-store URI.
 
@@ -82,11 +83,20 @@ class Index:
         detector : what finds the edges of pictures.
         expansion : also keep a descriptor of each picture for query expansion: True, or its name.
         smallest : the smallest share of a picture's longer side at which a thing shall be found; .6, .3, .2.
+        exist_ok : where an index is that was made alike, open it.
         """
         location = Location(where)
-        if location.exists():
+        recipe = make_recipe(preset, detector, expansion, smallest)
+        if not location.exists():
+            return cls(location, Store.create(where, recipe))
+        if not exist_ok:
             raise SketchseekError(f"There already is an index in {location}: open it, or name another place.")
-        return cls(location, Store.create(where, make_recipe(preset, detector, expansion, smallest)))
+        index = cls(location)
+        if index.recipe != recipe:
+            raise SketchseekError(
+                f"The index in {location} was made in another way: open it, or name another place."
+            )
+        return index
 
     @classmethod
     def open(cls, where: Path) -> Index:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -110,3 +110,24 @@ class Sketch:
         points = sample_strokes(framed, width, height)
         check_shape(points)
         return cls(weighed(points), framed, name)
+
+    def to_svg(self) -> str:
+        """The drawing, black on white, as an SVG document; a notebook shows it."""
+        w, h = self.points.width * 1.1 + 20, self.points.height * 1.1 + 20
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" height="200" style="background: white" '
+            f'viewBox="{-w / 2:.1f} {-h / 2:.1f} {w:.1f} {h:.1f}" role="img" aria-label="the drawing">'
+            f'<path fill="none" stroke="black" stroke-width="5" stroke-linecap="round" '
+            f'stroke-linejoin="round" d="{path_data(self.strokes)}"/></svg>'
+        )
+
+    _repr_svg_ = to_svg
+
+
+def path_data(strokes: Iterable[NDArray[np.float32]]) -> str:
+    """Polylines (n, 2) as the data of an SVG path; a single point becomes a dot."""
+    parts = []
+    for stroke in strokes:
+        points = " ".join(f"{x:.1f},{y:.1f}" for x, y in stroke.tolist())
+        parts.append(f"M{points}" + ("z" if len(stroke) == 1 else ""))
+    return "".join(parts)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import numpy as np
-from numpy.typing import NDArray
+
+from ..contours.drawing import path_data
 
 if TYPE_CHECKING:
     from ..contours.drawing import Sketch
@@ -24,12 +25,14 @@ _STYLE = """
 body { margin: 1.5rem; }
 h1 { font-size: 1.2rem; font-weight: 600; }
 .sketch svg { height: 9rem; background: white; border: 1px solid #8886; border-radius: 6px; }
+"""
+_GALLERY_STYLE = """
 .hits { display: grid; grid-template-columns: repeat(auto-fill, minmax(15rem, 1fr)); gap: 1rem; }
-figure { margin: 0; max-width: 26rem; }
-a { color: inherit; }
-figure svg { display: block; width: 100%; height: auto; border-radius: 6px; background: #8882; }
-figcaption { font-size: .85rem; overflow-wrap: anywhere; padding-top: .3rem; }
-figcaption b { font-variant-numeric: tabular-nums; }
+.hits figure { margin: 0; max-width: 26rem; }
+.hits a { color: inherit; }
+.hits figure svg { display: block; width: 100%; height: auto; border-radius: 6px; background: #8882; }
+.hits figcaption { font-size: .85rem; overflow-wrap: anywhere; padding-top: .3rem; }
+.hits figcaption b { font-variant-numeric: tabular-nums; }
 """
 
 
@@ -38,14 +41,19 @@ def page(sketch: Sketch, hits: Sequence[Hit], pictures: int) -> str:
     title = escape(
         printable(f"{os.path.basename(sketch.name) or 'drawing'}: {len(hits)} of {pictures:,} pictures")
     )
-    figures = "\n".join(figure(hit, link=True) for hit in hits)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n"
-        f'<p class="sketch">{_drawing(sketch)}</p>\n<main class="hits">\n{figures}\n</main>\n'
+        f'<p class="sketch">{sketch.to_svg()}</p>\n<main>\n{gallery(hits, link=True)}\n</main>\n'
         "</body>\n</html>\n"
     )
+
+
+def gallery(hits: Iterable[Hit], link: bool = False) -> str:
+    """Hits side by side, as a part of a page or of a notebook."""
+    figures = "\n".join(figure(hit, link) for hit in hits)
+    return f'<style>{_GALLERY_STYLE}</style>\n<div class="hits">\n{figures}\n</div>'
 
 
 def figure(hit: Hit, link: bool = False) -> str:
@@ -59,7 +67,7 @@ def figure(hit: Hit, link: bool = False) -> str:
         f'<figure>{start}<svg viewBox="0 0 {width} {height}" role="img" aria-label="{name}">'
         f'<image href="data:image/webp;base64,{data}" width="{width}" height="{height}" '
         f'preserveAspectRatio="none"/><path fill="none" stroke="{GREEN}" stroke-width="{stroke:.2f}" '
-        f'stroke-linecap="round" stroke-linejoin="round" d="{_path(hit.outline())}"/>'
+        f'stroke-linecap="round" stroke-linejoin="round" d="{path_data(hit.outline())}"/>'
         f"</svg>{end}<figcaption><b>{hit.rank}</b> · score {hit.score:.3f} · confidence {hit.confidence:.0%}"
         f"{' · mirrored' if hit.mirrored else ''}<br>{name}</figcaption></figure>"
     )
@@ -90,20 +98,3 @@ def printable(text: str) -> str:
     return "".join(
         c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text
     )
-
-
-def _drawing(sketch: Sketch) -> str:
-    w, h = sketch.points.width * 1.1 + 20, sketch.points.height * 1.1 + 20
-    return (
-        f'<svg viewBox="{-w / 2:.1f} {-h / 2:.1f} {w:.1f} {h:.1f}" role="img" aria-label="the drawing">'
-        f'<path fill="none" stroke="black" stroke-width="5" stroke-linecap="round" stroke-linejoin="round" '
-        f'd="{_path(sketch.strokes)}"/></svg>'
-    )
-
-
-def _path(strokes: Iterable[NDArray[np.float32]]) -> str:
-    parts = []
-    for stroke in strokes:
-        points = " ".join(f"{x:.1f},{y:.1f}" for x, y in stroke.tolist())
-        parts.append(f"M{points}" + ("z" if len(stroke) == 1 else ""))
-    return "".join(parts)
