@@ -215,7 +215,7 @@ def test_the_index_is_named_by_the_environment(
     ("words", "sentence"),
     [
         (["search", "nothing.png"], "nothing.png could not be read"),
-        (["info"], "There is no index in"),
+        (["info"], "Make one with `sketchseek index FOLDER`, or name another with --index."),
         (["remove", "x"], "There is no index in"),
         (["index", "nowhere"], "There is no file or folder"),
         (["index", "."], "There is no picture in "),

@@ -13,9 +13,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import __version__
-from .errors import SketchseekError
+from .errors import AddressError, NoDescriptorError, NoIndexError, OtherPlaceError, SketchseekError
 
 Command = Callable[[argparse.Namespace], int]
+_ADVICE: dict[type[SketchseekError], str] = {
+    NoIndexError: "Make one with `sketchseek index FOLDER`, or name another with --index.",
+    OtherPlaceError: "Name another place with --index.",
+    NoDescriptorError: "Add descriptors with `sketchseek index --expansion FOLDER`, or search by shape alone "
+    "with --expand 0 --blend 0.",
+    AddressError: "Choose another with --host or --port.",
+}
+"""What a person at the command line can do about an error."""
 UNLIKELY = 0.35  # chance of being there at all below which a search says so
 WATCH_RETRY_S = 3600.0  # between two tries to read what the machine failed to read, while watching
 
@@ -29,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         run: Command = args.run
         return run(args)
     except SketchseekError as error:
-        say(f"sketchseek: {error}")
+        say(f"sketchseek: {error} {_ADVICE.get(type(error), '')}".rstrip())
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader of our output has left; so may we
     except KeyboardInterrupt:

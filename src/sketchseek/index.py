@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .contours.drawing import Sketch
-from .errors import SketchseekError
+from .errors import NoDescriptorError, OtherPlaceError, SketchseekError
 from .search.hit import Hit, Hits
 from .search.ranking import Collection
 from .search.search import Options, search
@@ -176,9 +176,9 @@ class Index:
         if present == wanted:
             return
         if present is not None:
-            raise SketchseekError(
+            raise OtherPlaceError(
                 f"This index holds descriptors of {present.name} {present.version}, not of "
-                f"{wanted.name} {wanted.version}: index the pictures again into another --index folder."
+                f"{wanted.name} {wanted.version}: index the pictures again in another place."
             )
         store.set_expansion(wanted)
         self.refresh()
@@ -415,9 +415,8 @@ def _describer(recipe: Expansion, required: bool) -> PictureDescriber | None:
             raise
         return None
     if describer.version != recipe.version:
-        raise SketchseekError(
+        raise NoDescriptorError(
             f"This index holds descriptors of {recipe.name} {recipe.version}, "
-            f"and {describer.version} is installed: index the pictures again into another --index folder, "
-            "or search with --expand 0 --blend 0."
+            f"and {describer.version} is installed: index the pictures again in another place."
         )
     return describer

@@ -244,7 +244,7 @@ def test_rows_mostly_forgotten_leave_the_disk(store: Store) -> None:
 
 
 def test_no_index_is_said_in_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(SketchseekError, match=r"There is no index in .*sketchseek index FOLDER"):
+    with pytest.raises(SketchseekError, match="There is no index in"):
         Store.open(tmp_path / "nowhere")
 
 

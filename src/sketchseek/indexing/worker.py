@@ -250,7 +250,7 @@ def _check(what: str, name: str, version: str, here: Any) -> None:
     if (here.name, here.version) != (name, version):
         raise SketchseekError(
             f"This index was made with the {what} {name} {version}, and here is {here.name} {here.version}: "
-            "it can be searched, but to add pictures, index them again into another --index folder."
+            "it can be searched, but to add pictures, index them again in another place."
         )
 
 

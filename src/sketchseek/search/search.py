@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import SketchseekError
+from ..errors import NoDescriptorError
 from ..shape.query import Query, turns
 from .clutter import STRENGTH
 from .confidence import models
@@ -254,16 +254,12 @@ def _by_everything(
     query, options = shape.query, shape.options
     picked = [view.number(name) for name in options.picked]
     if picked and not depiction.pictures.has(np.asarray(picked)).any():
-        raise SketchseekError(
-            "None of the picked pictures has a descriptor yet: run `sketchseek index --expansion` again."
-        )
+        raise NoDescriptorError("None of the picked pictures has a descriptor yet.")
     blend = BLEND if options.blend is None else options.blend
     describer = depiction.describer(required=bool(options.blend)) if blend else None
     drawing = describer.drawing(sketch.strokes) if describer else None
     if options.blend and drawing is None:
-        raise SketchseekError(
-            "The picture network of this index cannot read drawings: search with --blend 0."
-        )
+        raise NoDescriptorError("The picture network of this index cannot read drawings.")
     ids, score = rerank(
         shape,
         depiction.pictures,
@@ -290,10 +286,7 @@ def _depiction(view: View, options: Options) -> Depiction | None:
         from ..depiction import need_extra
 
         need_extra()
-        raise SketchseekError(
-            "This index holds no descriptors for query expansion: add them with "
-            "`sketchseek index --expansion FOLDER`, or search without --expand and --blend."
-        )
+        raise NoDescriptorError("This index holds no descriptors of what pictures depict.")
     return view.depiction
 
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from urllib.parse import quote
 
-from ..errors import SketchseekError
+from ..errors import AddressError, SketchseekError
 
 MISSING_EXTRA = "Serving needs the extra: pip install 'sketchseek[server]'."
 FILES_WANTED, FILES_OF_A_CONNECTION = 4096, 2
@@ -103,9 +103,7 @@ def listen(host: str, port: int) -> socket.socket:
         listener = socket.create_server(name[:2], family=family, backlog=512)
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise SketchseekError(
-            f"Cannot listen on {host}, port {port} ({reason}): choose another with --host or --port."
-        ) from None
+        raise AddressError(f"Cannot listen on {host}, port {port} ({reason}).") from None
     # Connections inherit it. Without it an answer ends 40 ms late, when the client has confirmed its start:
     # asyncio sets it only on sockets whose protocol number is given, and those of create_server have none.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..errors import SketchseekError
+from ..errors import OtherPlaceError
 from ..shape.settings import Settings
 from ..shape.views import SMALLEST, WHOLE
 
@@ -66,9 +66,9 @@ def schema_number(text: str | bytes) -> int:
     """The schema that a recipe in JSON belongs to."""
     schema = json.loads(text).get("schema")
     if schema not in range(OLDEST_SCHEMA, SCHEMA_VERSION + 1):
-        raise SketchseekError(
+        raise OtherPlaceError(
             f"This index has schema {schema}, and this sketchseek reads {OLDEST_SCHEMA} to {SCHEMA_VERSION}: "
-            "update sketchseek, or index the pictures again into another --index folder."
+            "update sketchseek, or index the pictures again in another place."
         )
     return int(schema)
 
@@ -78,9 +78,9 @@ def settings_of(recipe: Recipe) -> Settings:
     try:
         return Settings.from_json(recipe.settings)
     except (TypeError, ValueError) as error:
-        raise SketchseekError(
+        raise OtherPlaceError(
             "This index was made by another version of sketchseek, with settings unknown to this one: "
-            "index the pictures again into another --index folder."
+            "index the pictures again in another place."
         ) from error
 
 

@@ -20,7 +20,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import SketchseekError
+from ..errors import NoIndexError, OtherPlaceError, SketchseekError
 from .durable import exclusive, replace_file, sync_files
 from .schema import (
     METADATA_KEY,
@@ -443,17 +443,14 @@ def _worth_merging(rows: dict[int, int]) -> set[int]:
 
 def no_index(location: Location) -> SketchseekError:
     """The sentence for a place where no index is."""
-    return SketchseekError(
-        f"There is no index in {location}: make one with `sketchseek index FOLDER`, "
-        "or name another with --index."
-    )
+    return NoIndexError(f"There is no index in {location}.")
 
 
 def _words_of(dataset: lance.LanceDataset, location: Location) -> bytes:
     """The recipe and schema as the table has them."""
     words: bytes | None = (dataset.schema.metadata or {}).get(METADATA_KEY)
     if words is None:
-        raise SketchseekError(f"{location} holds a table that sketchseek did not make; name another --index.")
+        raise OtherPlaceError(f"{location} holds a table that sketchseek did not make.")
     return words
 
 
@@ -491,9 +488,9 @@ def _put_torn_manifest_aside(location: Location) -> None:
     with in_words(location), _turn(location):
         torn = [manifest for manifest in location.manifests()[:2] if _is_torn(manifest)]
         if len(torn) > 1:
-            raise SketchseekError(
+            raise OtherPlaceError(
                 f"The index in {location} is damaged: its last two manifests are cut short. "
-                "Restore a copy of the folder, or index the pictures again into another --index folder."
+                "Restore a copy of the folder, or index the pictures again in another place."
             )
         for manifest in torn:
             replace_file(manifest, location.folder / f"torn-{manifest.name}")
@@ -531,9 +528,8 @@ def in_words(location: Location) -> Iterator[None]:
                 "again; what was already indexed is safe."
             ) from error
         if re.search(r"Read-only file system|Permission denied|os error (30|13)\b", text):
-            raise SketchseekError(
-                f"Cannot write the index in {location}: the folder is read-only for you. "
-                "Name another with --index."
+            raise OtherPlaceError(
+                f"Cannot write the index in {location}: the folder is read-only for you."
             ) from error
         raise SketchseekError(f"Cannot write the index in {location}: {_reason(error)}.") from error
 
