@@ -63,6 +63,16 @@ def test_search_as_json(capsys: pytest.CaptureFixture[str], place: Path) -> None
     assert answer["timing_ms"].keys() == {"start", "imports", "drawing", "open index", "search"}
 
 
+def test_not_this_one(capsys: pytest.CaptureFixture[str], place: Path) -> None:
+    words = ("search", place / "square.json", "--index", place / "index", "--json")
+    first = json.loads(run(capsys, *words)[1])["hits"][0]["picture"]
+    hits = json.loads(run(capsys, *words, "--not", first)[1])["hits"]
+    assert first not in [hit["picture"] for hit in hits]
+    status, _, err = run(capsys, *words, "--not", place / "elsewhere.png")
+    assert status == 1
+    assert "elsewhere.png" in err
+
+
 def test_names_that_are_no_text_come_through_json_and_are_made_visible_elsewhere(
     capsys: pytest.CaptureFixture[str], place: Path
 ) -> None:

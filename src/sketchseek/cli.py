@@ -114,6 +114,14 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         "--blend", type=_weight, metavar="W", help="weight of what the drawing depicts beside its shape"
     )
     p.add_argument(
+        "--not",
+        dest="rejected",
+        action="append",
+        default=[],
+        metavar="PICTURE",
+        help="a picture of the index that is not what is meant: it goes, and what is like it goes down",
+    )
+    p.add_argument(
         "--no-mirror", dest="mirror", action="store_false", help="don't look for the mirrored drawing"
     )
     p.add_argument(
@@ -287,6 +295,7 @@ def run_search(args: argparse.Namespace) -> int:
         args.k,
         expand=args.expand,
         blend=args.blend,
+        rejected=[index.identify(picture) for picture in args.rejected],
         mirror=args.mirror,
         turn=args.turn,
         method=args.method,

@@ -291,6 +291,15 @@ class Index:
         number = view.number(identifier)
         return Row(identifier, view.path(number), int(view.width[number]), int(view.height[number]))
 
+    def identify(self, picture: Path) -> str:
+        """The id of the picture at a path or URI."""
+        view, text = self._view, os.fspath(picture)
+        wanted = text if "://" in text else os.path.abspath(os.path.expanduser(text))
+        for number in range(len(view)):
+            if view.path(number) == wanted:
+                return view.id(number)
+        raise SketchseekError(f"There is no picture {text} in the index.")
+
     def picture_path(self, identifier: str) -> str:
         """Where the picture is."""
         return self.row(identifier).picture

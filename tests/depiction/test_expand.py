@@ -56,6 +56,28 @@ def test_picked_examples_replace_the_first_hits():
     assert ((ids >= 90) & (ids < 120)).mean() > 0.9
 
 
+@pytest.mark.parametrize("expand", [0, 10])
+@pytest.mark.parametrize("picked", [[], [0, 1]])
+def test_rejected_pictures_go_and_what_is_like_them_goes_down(expand, picked):
+    pictures, shape, drawing, _ = world()
+    shape = shape.copy()
+    shape[100:106] += 5  # of another category, as like the drawing by shape as the right ones
+    how = {"drawing": drawing, "expand": expand, "blend": 0.3, "picked": picked}
+    before, _ = rerank(ShapeScores(shape), pictures, 300, **how)
+    after, scores = rerank(ShapeScores(shape), pictures, 300, **how, rejected=[100, 101])
+    assert len(after) == 298
+    assert not {100, 101} & set(after.tolist())
+    assert np.isfinite(scores).all()
+    others = [i for i in range(90, 120) if i not in (100, 101)]
+    assert np.mean([list(after).index(i) for i in others]) > np.mean([list(before).index(i) for i in others])
+
+
+def test_everything_rejected_is_nothing():
+    pictures, shape, drawing, _ = world()
+    ids, scores = rerank(ShapeScores(shape), pictures, 10, drawing=drawing, rejected=range(300))
+    assert len(ids) == len(scores) == 0
+
+
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 40), st.integers(0, 20), st.floats(0, 3))
 def test_order_does_not_depend_on_the_scale_of_the_scores(seed, k, expand, blend):

@@ -73,6 +73,18 @@ def test_picked_examples(index, triangle):
     assert sum(number % 3 == 0 for number in found) >= 5
 
 
+@pytest.mark.parametrize("how", [{}, {"expand": 0}, {"expand": 0, "blend": 0}])
+def test_rejected_pictures_are_gone(index, triangle, how):
+    before = index.search(triangle, 18, **how)
+    rejected = [hit.id for hit in before[:2]]
+    after = index.search(triangle, 18, rejected=rejected, **how)
+    assert {hit.id for hit in after} == {hit.id for hit in before} - set(rejected)
+    assert index.identify(before[0].picture) == before[0].id
+    assert index.search(triangle, 18, rejected=[hit.id for hit in before], **how) == []
+    with pytest.raises(SketchseekError, match="no picture 'nobody'"):
+        index.search(triangle, rejected=["nobody"], **how)
+
+
 def test_descriptors_come_later_and_may_be_missing(folder, triangle, tmp_path):
     """Added to an index that has contours; pictures without one are still found."""
     made = Index.create(tmp_path / "i", detector="canny")

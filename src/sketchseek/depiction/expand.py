@@ -30,6 +30,7 @@ _CARRIED = 0.3  # weight of the first ranking's z-score beside the first round's
 _KEPT = 0.2  # the same in the final score
 _FIRST = 20  # so many come first by the final score; among them, the drawing itself counts once more
 _AGAIN = 0.3
+_AGAINST = 0.5  # weight of the likeness to pictures that were rejected
 _BEYOND = 3  # this many times further down than the last hit averaged, hits are nothing special
 _POOL = 500  # of a large collection, how many candidates each kind of score may name
 
@@ -73,6 +74,7 @@ def rerank(
     expand: int = EXPAND,
     blend: float = BLEND,
     picked: Sequence[int] = (),
+    rejected: Sequence[int] = (),
     among: Ids | None = None,
     threads: int = 1,
 ) -> tuple[Ids, Vector]:
@@ -91,6 +93,8 @@ def rerank(
         Weight of the drawing's descriptor beside its shape; 0 is shape alone.
     picked : sequence of int
         Pictures that the user chose: they are averaged, instead of the first hits.
+    rejected : sequence of int
+        Pictures that are not what was meant: they go, and what is more like them than usual goes down.
     among : ndarray of shape (m,), optional
         The only pictures to answer with, at least k; `shape.best` names none but these. What the first hits
         depict is learned from the whole collection all the same.
@@ -98,15 +102,15 @@ def rerank(
 
     Returns
     -------
-    ids, scores : ndarrays of shape (k,)
+    ids, scores : ndarrays of shape (k,), or shorter without those that were rejected
         Pictures by number, best first, and what ordered them: about the cosine with what was asked last.
     """
     first = _First(shape, pictures, drawing if blend else None, blend)
-    known = _Known(pictures, first, max(_POOL, 2 * k), threads)
+    known = _Known(pictures, first, max(_POOL, 2 * k), threads, np.asarray(rejected, np.int64))
     known.add(shape.best)
     if first.drawing is not None:
         known.add_like(first.drawing)
-    score = known.before
+    score = known.before - known.against()
     rounds: list[tuple[float, _Chosen | None]]
     if len(picked):
         rounds = [(_KEPT, _Chosen(np.asarray(picked, np.int64), np.ones(len(picked), np.float32)))]
@@ -119,10 +123,10 @@ def rerank(
             break
         asked = query
         known.add_like(query)
-        score = known.alike(query) + kept * known.before
+        score = known.alike(query) + kept * known.before - known.against()
     ids, before = known.ids, known.before
-    if among is not None:
-        inside = np.isin(ids, among)
+    if among is not None or len(rejected):
+        inside = ~np.isin(ids, rejected) & (True if among is None else np.isin(ids, among))
         ids, before, score = ids[inside], before[inside], score[inside]
     order = np.argsort(-score, kind="stable")[: max(k, _FIRST)]
     final = score = score[order]
@@ -158,8 +162,8 @@ class _First:
 class _Known:
     """Pictures that are being ranked: all of a small collection, of a large one those that were ever near."""
 
-    def __init__(self, pictures: Pictures, first: _First, pool: int, threads: int) -> None:
-        self._pictures, self._first = pictures, first
+    def __init__(self, pictures: Pictures, first: _First, pool: int, threads: int, rejected: Ids) -> None:
+        self._pictures, self._first, self._rejected = pictures, first, rejected
         self._pool, self._threads = pool, threads
         self.ids: Ids = np.zeros(0, np.int64)
         self.before: Vector = np.zeros(0, np.float32)
@@ -186,6 +190,15 @@ class _Known:
         """How much each is like the query, as a z-score."""
         return _z(self._products(query), self._pictures.usual_vectors @ query)
 
+    def against(self) -> Vector:
+        """What speaks against each: how much more than usual it is like what was rejected; never chosen."""
+        everything = np.zeros(len(self.ids), np.float32)
+        unlike = _average(self._pictures, _Chosen(self._rejected, np.ones(len(self._rejected), np.float32)))
+        if unlike is not None:
+            everything = _AGAINST * np.maximum(self.alike(unlike), 0)
+        everything[np.isin(self.ids, self._rejected)] = np.inf
+        return everything
+
     def _products(self, query: Vector) -> Vector:
         return self._pictures.products(query) if self._pictures.small else self._vectors @ query
 
@@ -208,6 +221,9 @@ def _best(ids: Ids, score: Vector, n: int) -> _Chosen:
     So the number of pictures that count adapts: few when few stand out, all when all are alike.
     """
     order = np.argsort(-score, kind="stable")[: _BEYOND * n]
+    order = order[np.isfinite(score[order])]  # none that was rejected
+    if not len(order):
+        return _Chosen(ids[:0], score[:0])
     above = score[order] - score[order[-1]]
     return _Chosen(ids[order[:n]], above[:n] if above[0] > 0 else np.ones_like(above[:n]))
 

@@ -60,6 +60,7 @@ class Options:
     expand : how many first hits to ask again with, by what they depict; 0 for none.
     blend : weight of the drawing's own picture descriptor beside its shape; 0 is shape alone.
     picked : ids of pictures that are right: ask again with these instead of the first hits.
+    rejected : ids of pictures that are not what was meant: they go, and what is like them goes down.
     folder : only pictures in this folder and those below; these are compared exactly, whatever the method.
     method, shortlist, rerank, neighborhood : see `sketchseek.search.ranking`.
     clutter : strength of the local normalisation, in [0, 1); see `sketchseek.search.clutter`. 0 is the
@@ -75,6 +76,7 @@ class Options:
     expand: int | None = None
     blend: float | None = None
     picked: Sequence[str] = ()
+    rejected: Sequence[str] = ()
     folder: str | None = None
     method: str = "exhaustive"
     shortlist: int | None = None
@@ -228,7 +230,9 @@ class _Found:
 def _by_shape(view: View, shape: EngineScores, count: int) -> _Found:
     """By what `order` says among the best by the cosine, by the cosine after those."""
     query, options = shape.query, shape.options
-    found = shape.ranking(min(max(count, CANDIDATES), len(shape)))
+    rejected = [view.number(name) for name in options.rejected]
+    found = shape.ranking(min(max(count, CANDIDATES) + len(rejected), len(shape)))
+    found = found.take(np.flatnonzero(~np.isin(found.ids, rejected)))
     if options.clutter == 0:
         return _Found(query, found.take(slice(count)), found.score[:count])
     first, score = _reordered(view, query, found.take(slice(CANDIDATES)), options)
@@ -268,6 +272,7 @@ def _by_everything(
         expand=default_expand(len(view)) if options.expand is None else options.expand,
         blend=blend,
         picked=picked,
+        rejected=[view.number(name) for name in options.rejected],
         among=shape.among,
         threads=options.threads or os.cpu_count() or 1,
     )

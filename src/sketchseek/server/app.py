@@ -173,7 +173,7 @@ class Service:
                     raise HTTPException(422, "Send one file: a picture, an SVG or strokes in JSON.")
                 texts = {name: value for name, value in fields if not isinstance(value, UploadFile)}
                 options = FormOptions.model_validate(
-                    {k: v for k, v in texts.items() if k != "picked"} | picks(texts)
+                    {k: v for k, v in texts.items() if k not in ("picked", "rejected")} | picks(texts)
                 )
                 return await self.decoder.strokes(await files[0].read()), options
         except ValidationError as error:
@@ -263,6 +263,7 @@ class Service:
             expand=options.expand,
             blend=options.blend,
             picked=options.picked,
+            rejected=options.rejected,
             folder=options.folder,
             threads=threads,
         )
@@ -380,9 +381,11 @@ def hit_body(hit: Hit) -> dict[str, Any]:
 
 
 def picks(texts: dict[str, Any]) -> dict[str, list[str]]:
-    """The ids in a form's field `picked`, which separates them by commas."""
-    text = texts.get("picked", "")
-    return {"picked": [part.strip() for part in text.split(",") if part.strip()]}
+    """The ids in a form's fields `picked` and `rejected`, which separate them by commas."""
+    found = {}
+    for name in ("picked", "rejected"):
+        found[name] = [part.strip() for part in texts.get(name, "").split(",") if part.strip()]
+    return found
 
 
 async def disconnection(request: Request) -> None:

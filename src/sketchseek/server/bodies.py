@@ -29,6 +29,9 @@ class Options(BaseModel):
     picked: list[PictureId] = Field(
         default=[], max_length=DEFAULTS.picked, description="Hits that are right: find more like them."
     )
+    rejected: list[PictureId] = Field(
+        default=[], max_length=DEFAULTS.picked, description="Hits that are wrong: nothing like them."
+    )
     mirror: bool = Field(True, description="Also look for the mirrored drawing.")
     blend: float | None = Field(
         None,
