@@ -108,6 +108,7 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         help="a bitmap, an SVG or a JSON file of strokes; - reads it from standard input",
     )
     _add_index(p)
+    _add_device(p)
     p.add_argument("-k", type=_positive, default=20, metavar="K", help="how many hits (default: 20)")
     p.add_argument("--expand", type=_count, metavar="N", help="ask again with the first N hits")
     p.add_argument(
@@ -159,6 +160,7 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     p = command("serve", run_serve, "serve a page to draw on")
     _add_index(p)
     _add_address(p)
+    _add_device(p)
     p.add_argument("--log", metavar="FILE", help="write a line of JSON for each request to the end of FILE")
     p.add_argument(
         "--verbose", dest="log", action="store_const", const="-", help="write these lines to standard error"
@@ -287,7 +289,7 @@ def run_search(args: argparse.Namespace) -> int:
     clock.lap("imports")
     sketch = _read_sketch(args.sketch)
     clock.lap("drawing")
-    index = Index.open(args.index)
+    index = Index.open(args.index, device=args.device)
     clock.lap("open index")
     started = time.perf_counter()
     hits = index.search(
@@ -376,6 +378,7 @@ def run_serve(args: argparse.Namespace) -> int:
         prefix=args.prefix,
         names=args.name,
         proxies=args.proxy,
+        device=args.device,
     )
     return 0
 
@@ -496,6 +499,15 @@ def _add_index(parser: argparse.ArgumentParser) -> None:
         default=os.environ.get("SKETCHSEEK_INDEX") or ".sketchseek",
         metavar="DIR",
         help="folder or object-store URI (default: $SKETCHSEEK_INDEX, then .sketchseek here)",
+    )
+
+
+def _add_device(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--device",
+        choices=("auto", "cpu", "cuda"),
+        default="auto",
+        help="what searches: auto takes a graphics processor for a large index, where there is one",
     )
 
 

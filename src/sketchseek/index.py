@@ -15,6 +15,7 @@ from .search.hit import Hit, Hits
 from .search.ranking import Collection
 from .search.search import Options, search
 from .search.view import View
+from .shape.engine.device import engine_on
 from .shape.settings import DEFAULT_PRESET, Settings
 from .shape.views import LEVELS, SMALLEST, shares
 from .storage.schema import Expansion, Recipe, settings_of, thumbnail_sum
@@ -59,8 +60,9 @@ class Index:
     `refresh` goes to the newest version.
     """
 
-    def __init__(self, location: Location, store: Store | None = None) -> None:
+    def __init__(self, location: Location, store: Store | None = None, device: str = "auto") -> None:
         self._location = location
+        self._engine = engine_on(device)
         self._store = store
         self._lock = threading.RLock()
         self._describer: PictureDescriber | None = None
@@ -99,9 +101,12 @@ class Index:
         return index
 
     @classmethod
-    def open(cls, where: Path) -> Index:
-        """Open an index that is there."""
-        return cls(Location(where))
+    def open(cls, where: Path, *, device: str = "auto") -> Index:
+        """Open an index that is there.
+
+        device : what searches it: "cpu", "cuda" or, by its size and by what is there, "auto".
+        """
+        return cls(Location(where), device=device)
 
     def __len__(self) -> int:
         return len(self._view)
@@ -224,6 +229,7 @@ class Index:
                 snapshot.codes,
                 snapshot.norms,
                 settings_of(snapshot.recipe),
+                self._engine,
                 pictures=snapshot.pictures,
                 shares=shares(snapshot.frames, snapshot.pictures, snapshot.is_line_art),
             ),

@@ -54,6 +54,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pictures", type=int, default=100_000, metavar="N", help="default: %(default)s")
     parser.add_argument("--preset", default="compact", choices=("compact", "precise", "full"))
     parser.add_argument("--threads", type=int, default=1, metavar="N", help="default: %(default)s")
+    parser.add_argument(
+        "--device",
+        choices=("cpu", "cuda"),
+        default="cpu",
+        help="cuda: the exact search on a graphics processor",
+    )
     parser.add_argument("--json", action="store_true", help="one JSON document")
 
 
@@ -63,9 +69,37 @@ def run(args: argparse.Namespace) -> int:
 
     if args.pictures < 1 or args.threads < 1:
         raise SketchseekError("--pictures and --threads must be positive.")
-    document = run_bench(args.pictures, args.preset, args.threads, lambda text: print(text, file=sys.stderr))
+
+    def say(text: str) -> None:
+        print(text, file=sys.stderr)
+
+    if args.device == "cuda":
+        document = _run_on_gpu(args.pictures, args.preset, say)
+        print(json.dumps(document, indent=None if args.json else 2))
+        return 0
+    document = run_bench(args.pictures, args.preset, args.threads, say)
     print(json.dumps(document) if args.json else format_table(document))
     return 0
+
+
+def _run_on_gpu(pictures: int, preset: str, say: Callable[[str], None]) -> dict[str, Any]:
+    from ..errors import SketchseekError
+    from ..shape.engine.device import why_not
+
+    reason = why_not()
+    if reason is not None:
+        raise SketchseekError(reason)
+    import numpy as np
+
+    from ..shape.descriptor import describe
+    from ..shape.query import Query
+    from ..shape.settings import Settings
+    from .bench_gpu import run_gpu
+
+    settings = Settings.preset(preset)
+    photos, drawings, _ = _contours()
+    seeds = np.stack([describe(points, settings) for points in photos])
+    return run_gpu(seeds, [Query.of(points, settings) for points in drawings], pictures, say)
 
 
 def run_bench(

@@ -34,6 +34,7 @@ def serve(
     prefix: str = "",
     names: Sequence[str] = (),
     proxies: Sequence[str] = (),
+    device: str = "auto",
 ) -> None:
     """Serve the page and the API until the process is told to stop; what is under way is finished first.
 
@@ -41,7 +42,7 @@ def serve(
     host : anything but this machine's own address needs a token; one is made where none is given.
     port : 0 takes a free one.
     log : a file that gets a line of JSON for each request, "-" for standard error, None for neither.
-    prefix, names, proxies : see `create_app`.
+    prefix, names, proxies, device : see `create_app`.
     """
     try:
         import python_multipart  # noqa: F401
@@ -58,7 +59,14 @@ def serve(
     limits = replace(Limits(), connections=min(Limits().connections, connections_possible()))
     lines = access_log(log) if log is not None else nullcontext()
     app = create_app(
-        where, host=host, token=token, limits=limits, prefix=prefix, names=names, proxies=proxies
+        where,
+        host=host,
+        token=token,
+        limits=limits,
+        prefix=prefix,
+        names=names,
+        proxies=proxies,
+        device=device,
     )
     listener = listen(host, port)
     with suppress(KeyboardInterrupt), lines:  # Ctrl+C is how one stops it

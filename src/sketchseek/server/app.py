@@ -72,6 +72,7 @@ def create_app(
     prefix: str = "",
     names: Sequence[str] = (),
     proxies: Sequence[str] = (),
+    device: str = "auto",
 ) -> ASGIApp:
     """Everything behind `sketchseek serve`, as an ASGI application.
 
@@ -81,9 +82,10 @@ def create_app(
     prefix : the path under which a proxy shows the server, such as /draw.
     names : further names under which it answers: the proxy's.
     proxies : addresses or networks whose X-Forwarded-* headers are believed.
+    device : what searches, see `Index.open`.
     """
     limits = limits or Limits()
-    service = Service(Library(where), limits)
+    service = Service(Library(where, device), limits)
     app = FastAPI(
         title="sketchseek",
         version=__version__,

@@ -55,8 +55,8 @@ class File:
 class Library:
     """An index that may appear, grow and shrink while the server runs. Safe to use from many threads."""
 
-    def __init__(self, where: str | os.PathLike[str]) -> None:
-        self.where = os.fspath(where)
+    def __init__(self, where: str | os.PathLike[str], device: str = "auto") -> None:
+        self.where, self._device = os.fspath(where), device
         self._index: Index | None = None
         self._looked = -REFRESH_SECONDS
         self._lock = threading.Lock()
@@ -83,7 +83,7 @@ class Library:
 
         try:
             if self._index is None:
-                return Index.open(self.where)
+                return Index.open(self.where, device=self._device)
             self._index.refresh()
             return self._index
         except SketchseekError:

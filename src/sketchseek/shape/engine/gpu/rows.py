@@ -32,14 +32,14 @@ class Tiling:
 
 
 SHORT_ROWS: Final = {
-    "int8": (Tiling(128, 4, 2), Tiling(64, 4, 1)),
+    "int8": (Tiling(128, 8, 2), Tiling(64, 4, 1)),
     "float16": (Tiling(128, 8, 2), Tiling(64, 4, 1)),
-    "float32": (Tiling(128, 4, 2), Tiling(64, 4, 1)),
+    "float32": (Tiling(128, 8, 2), Tiling(64, 4, 1)),
 }
 LONG_ROWS: Final = {
-    "int8": (Tiling(128, 8, 3, unrolled=True), Tiling(128, 8, 2, unrolled=True), Tiling(64, 4, 2)),
-    "float16": (Tiling(128, 8, 3), Tiling(64, 4, 2)),
-    "float32": (Tiling(128, 8, 2), Tiling(64, 4, 1)),
+    "int8": (Tiling(128, 8, 3, unrolled=True), Tiling(128, 8, 3), Tiling(64, 4, 2)),
+    "float16": (Tiling(128, 8, 2), Tiling(64, 4, 1)),
+    "float32": (Tiling(128, 8, 3), Tiling(64, 4, 1)),
 }
 """The fastest that were tried on an H200 (docs/gpu.md), then what needs less of a device."""
 

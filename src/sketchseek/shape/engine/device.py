@@ -1,0 +1,52 @@
+"""Which engine scores a collection: `--device auto|cpu|cuda`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any, Final
+
+from numpy.typing import ArrayLike, NDArray
+
+from ...errors import SketchseekError
+from ..settings import Settings
+from . import Engine
+from .native import NativeEngine
+
+DEVICES: Final = ("auto", "cpu", "cuda")
+LARGE: Final = 5_000_000
+"""Rows from which `auto` looks for a graphics processor: starting one takes seconds."""
+
+
+def engine_on(device: str) -> Callable[[NDArray[Any], ArrayLike, Settings], Engine]:
+    """What makes the engine of a collection on one of `DEVICES`.
+
+    Without a graphics processor that can be used, `cuda` says so on stderr and is `cpu`; `auto` says nothing.
+    """
+    if device not in DEVICES:
+        raise SketchseekError(f"There is no device {device!r}; choose one of {', '.join(DEVICES)}.")
+
+    def made(vectors: NDArray[Any], norms: ArrayLike, settings: Settings) -> Engine:
+        if device == "cpu" or (device == "auto" and len(vectors) < LARGE):
+            return NativeEngine(vectors, norms, settings)
+        reason = why_not()
+        if reason is None:
+            from .gpu import GpuEngine
+
+            return GpuEngine(vectors, norms, settings)
+        if device == "cuda":
+            print(f"{reason} The search runs on the processor instead.", file=sys.stderr)
+        return NativeEngine(vectors, norms, settings)
+
+    return made
+
+
+def why_not() -> str | None:
+    """Why there is no graphics processor to search on, in a sentence; None where there is one."""
+    missing = [name for name in ("torch", "triton") if find_spec(name) is None]
+    if missing:
+        return f"There is no {' and no '.join(missing)} here (pip install 'sketchseek[gpu]')."
+    import torch
+
+    return None if torch.cuda.is_available() else "There is no graphics processor here that torch can use."
