@@ -195,7 +195,7 @@ class _Known:
         everything = np.zeros(len(self.ids), np.float32)
         unlike = _average(self._pictures, _Chosen(self._rejected, np.ones(len(self._rejected), np.float32)))
         if unlike is not None:
-            everything = _AGAINST * np.maximum(self.alike(unlike), 0)
+            everything += np.float32(_AGAINST) * np.maximum(self.alike(unlike), 0)
         everything[np.isin(self.ids, self._rejected)] = np.inf
         return everything
 

@@ -1,7 +1,7 @@
 // What an answer is worth: whether the thing is here at all, how many hits look right, where the list may end.
 
 const CHANCE = 0.1; // of hits less sure than this, hardly one in ten is right
-const FEWEST = 6; // so many are shown whatever they are worth
+const FEWEST = 12; // so many are shown whatever they are worth
 const NO_SHAPE = 0.28; // the cosine that a drawing has with just any picture
 const SHAPE = 0.45; // and the one from which on its outline says something
 
