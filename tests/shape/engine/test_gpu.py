@@ -18,7 +18,7 @@ pytest.importorskip("triton", reason="triton is not installed: `make test-gpu` i
 
 from test_native import made  # noqa: E402
 
-from sketchseek.evaluation.planted import random_curves  # noqa: E402
+from sketchseek.contours.made_up import random_curves  # noqa: E402
 from sketchseek.shape.engine import gpu  # noqa: E402
 from sketchseek.shape.engine.gpu import GpuEngine  # noqa: E402
 from sketchseek.shape.engine.native import NativeEngine  # noqa: E402
