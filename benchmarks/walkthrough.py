@@ -81,6 +81,7 @@ def draw(page: Page, name: str) -> None:
 
 def keep(page: Page, name: str) -> None:
     """A small WebP of what is on the screen, once it has settled."""
+    page.wait_for_function("() => !document.body.matches('.waiting')")
     page.wait_for_timeout(SETTLED_MS)
     shot = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
     shot.save(OUT / f"{name}.webp", quality=72, method=6)

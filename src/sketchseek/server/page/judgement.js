@@ -21,5 +21,10 @@ export function worth({ present, hits }, from = 0) {
   return good < 0 ? hits.length : good;
 }
 
+/** What to say below these hits where what follows them is no better than chance. */
+export const farewell = (hits) => hits.every((hit) => hit.confidence >= CHANCE)
+  ? "These are all the matches worth showing."
+  : "What follows is no better than chance.";
+
 /** How far the drawing's shape supports a hit, from 0 (something else brought it) to 1. */
 export const support = ({ score }) => Math.max(0, Math.min(1, (score - NO_SHAPE) / (SHAPE - NO_SHAPE)));

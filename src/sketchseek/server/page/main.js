@@ -3,7 +3,7 @@ import * as api from "./api.js";
 import { EXAMPLES, exampleIcon, strokesOf } from "./examples.js";
 import { Folders } from "./folders.js";
 import { fit, outline, placed } from "./geometry.js";
-import { verdict, worth } from "./judgement.js";
+import { farewell, verdict, worth } from "./judgement.js";
 import { download, keep, restore } from "./memory.js";
 import { Photo, readPhoto } from "./photo.js";
 import { Picks } from "./picks.js";
@@ -311,7 +311,7 @@ function watchBottom() {
 /** How the list ends, if it does: `rest` are hits of the answer that are not shown. */
 function showEnding(answer, rest) {
   held = rest;
-  if (held.length) showEnd("These are all the matches worth showing.");
+  if (held.length) showEnd(farewell(results.hits));
   else if (answer.hits.length < PAGE_OF_HITS && results.hits.length) {
     showEnd(`These are all ${counted(results.hits.length)}, best first.`); // every picture has a rank
   } else showEnd(null);
