@@ -1,13 +1,13 @@
-"""What stands at a picture's path may have become anything: a pipe, a device, another file, a bomb."""
+"""Pictures leave as a zip, are shown in their folders, and are searched by folder."""
 
 from __future__ import annotations
 
-import asyncio
+import io
 import os
 import shutil
-import signal
+import sys
 import time
-from collections.abc import Callable, Iterator
+import zipfile
 from pathlib import Path
 
 import httpx
@@ -15,163 +15,141 @@ import pytest
 from starlette.testclient import TestClient
 
 from sketchseek import Index
-from sketchseek.indexing.changes import digest_of_file
-from sketchseek.server.app import OpenFileResponse, create_app
-from sketchseek.server.limits import Limits
+from sketchseek.server.app import create_app
+from sketchseek.server.archive import MISSING, archive, unused_name
+from sketchseek.server.reveal import commands
 
-KINDS = ("", "/contours")
-SHAPE = '<rect x="60" y="80" width="200" height="150" fill="#123"/>'
-
-
-@pytest.fixture
-def collection(tmp_path: Path, shape_pictures: Path) -> tuple[Path, Path]:
-    """An index of its own, of pictures of its own."""
-    folder = tmp_path / "pictures"
-    folder.mkdir()
-    for name in ("star.jpg", "bolt.tiff", "house.svg"):
-        shutil.copy(shape_pictures / name, folder)
-    Index.create(tmp_path / "index", detector="canny").add([folder])
-    return tmp_path / "index", folder
+HERE = "http://127.0.0.1:8000"
 
 
-def ids(client: TestClient | httpx.Client, star: object) -> dict[str, str]:
-    hits = client.post("/api/search", json={"strokes": star, "k": 50}).json()["hits"]
-    return {Path(hit["picture"]).name: hit["id"] for hit in hits}
+@pytest.fixture(scope="module")
+def folder(shape_pictures: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Stars in one folder, arrows in another; one name is in both."""
+    folder = tmp_path_factory.mktemp("sorted")
+    for name in ("star", "arrow"):
+        (folder / name).mkdir()
+        for path in shape_pictures.glob(f"{name}*"):
+            shutil.copy(path, folder / name)
+    shutil.copy(folder / "star" / "star.jpg", folder / "arrow" / "star.jpg")
+    return folder
 
 
-def replace(path: Path, by: str, secret: Path) -> None:
-    path.unlink()
-    if by == "pipe":
-        os.mkfifo(path)
-    elif by == "device":
-        path.symlink_to("/dev/zero")
-    elif by == "folder":
-        path.mkdir()
-    elif by == "secret":
-        path.symlink_to(secret)
-    elif by == "endless":
-        with path.open("wb") as file:
-            file.truncate(300 << 20)
-
-
-@pytest.mark.timeout(120)
-@pytest.mark.parametrize("by", ["pipe", "device", "folder", "secret", "endless"])
-def test_something_else_at_a_pictures_path(
-    start_server: Callable, collection: tuple[Path, Path], star, tmp_path: Path, by: str
-) -> None:
-    """Each request is answered, others as well, and the server still ends when it is told to."""
-    where, folder = collection
-    (tmp_path / "secret").write_text("root: the password\n" * 100)
-    server = start_server(where)
-    with httpx.Client(base_url=server.url, timeout=60) as client:
-        known = ids(client, star)
-        for name in known:
-            replace(folder / name, by, tmp_path / "secret")
-        for identifier in known.values():
-            for kind in KINDS:
-                answer = client.get(f"/api/pictures/{identifier}{kind}")
-                assert answer.status_code == 404, answer.text
-                assert b"password" not in answer.content
-            assert client.get(f"/api/pictures/{identifier}/thumbnail").status_code == 200
-        if by != "secret":
-            zipped = client.get("/api/archive", params={"id": list(known.values())})
-            assert len(zipped.content) < 10_000
-        assert client.get("/api/health").status_code == 200
-    server.process.send_signal(signal.SIGTERM)
-    server.process.wait(60)
-    assert "Traceback" not in server.stop()
-
-
-def test_a_digest_does_not_wait_for_a_pipe(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe.png")
-    assert digest_of_file(bytes(tmp_path / "pipe.png")) is None
-    assert digest_of_file(b"/dev/zero") is None
-
-
-def sent(path: Path, change: Callable[[], None] = lambda: None) -> list[dict]:
-    """What is sent of an open file at `path`, which changes after the first piece."""
-    messages: list[dict] = []
-
-    async def send(message: dict) -> None:
-        messages.append(message)
-        if len(messages) == 2:
-            change()
-
-    response = OpenFileResponse(path.open("rb"), "image/jpeg", {})
-    asyncio.run(response({"type": "http"}, None, send))  # type: ignore[arg-type]
-    return messages
-
-
-def test_what_was_opened_is_what_is_sent(tmp_path: Path) -> None:
-    picture, other = tmp_path / "picture.jpg", tmp_path / "other"
-    content = os.urandom(3 << 20)
-    picture.write_bytes(content)
-    other.write_bytes(b"x" * (3 << 20))
-    messages = sent(picture, lambda: other.replace(picture))
-    assert b"".join(message.get("body", b"") for message in messages) == content
-    assert dict(messages[0]["headers"])[b"content-length"] == b"%d" % len(content)
-    assert messages[-1]["more_body"] is False
-    # One that grows is sent as long as it was; one that shrinks is not ended as if it were whole.
-    picture.write_bytes(content)
-    grown = sent(picture, lambda: picture.open("ab").write(b"more"))
-    assert sum(len(message.get("body", b"")) for message in grown) == len(content)
-    cut = sent(picture, lambda: os.truncate(picture, 1 << 20))
-    assert cut[-1]["more_body"] is True
-
-
-@pytest.fixture
-def patient(collection: tuple[Path, Path]) -> Iterator[TestClient]:
-    """A server that does not mind how busy the machine is."""
-    app = create_app(collection[0], limits=Limits(decoding_patience=600.0))
-    with TestClient(app, base_url="http://localhost") as client:
+@pytest.fixture(scope="module")
+def sorted_client(folder: Path, tmp_path_factory: pytest.TempPathFactory):
+    where = tmp_path_factory.mktemp("sorted-index") / "index"
+    Index.create(where, detector="canny").add([folder])
+    with TestClient(create_app(where), base_url=HERE, client=("127.0.0.1", 5000)) as client:
         yield client
 
 
-def test_an_indexed_picture_that_became_a_bomb(
-    patient: TestClient, collection: tuple[Path, Path], star
+def test_a_search_in_a_folder(sorted_client: TestClient, folder: Path, star) -> None:
+    listed = sorted_client.get("/api/folders").json()["folders"]
+    assert listed == [
+        {"folder": str(folder), "pictures": 5},
+        {"folder": str(folder / "arrow"), "pictures": 3},
+        {"folder": str(folder / "star"), "pictures": 2},
+    ]
+    asked = {"strokes": star, "folder": str(folder / "arrow")}
+    hits = sorted_client.post("/api/search", json=asked).json()["hits"]
+    assert len(hits) == 3
+    assert all(Path(hit["picture"]).parent == folder / "arrow" for hit in hits)
+    nowhere = sorted_client.post("/api/search", json={**asked, "folder": "/elsewhere"})
+    assert nowhere.status_code == 422
+    assert "elsewhere" in nowhere.json()["detail"]
+    assert "folder" in sorted_client.get("/api/index").json()["options"]
+
+
+def test_pictures_as_a_zip(sorted_client: TestClient, star) -> None:
+    hits = sorted_client.post("/api/search", json={"strokes": star}).json()["hits"]
+    answer = sorted_client.get("/api/archive", params={"id": [hit["id"] for hit in hits]})
+    assert answer.headers["content-type"] == "application/zip"
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as file:
+        assert file.testzip() is None
+        contents = sorted(file.read(name) for name in file.namelist())
+        assert sum(name.endswith("star.jpg") for name in file.namelist()) == 2
+    assert contents == sorted(Path(hit["picture"]).read_bytes() for hit in hits)
+    assert sorted_client.get("/api/archive", params={"id": ["nobody"]}).status_code == 404
+    assert sorted_client.get("/api/archive").status_code == 422
+    assert sorted_client.get("/api/archive", params={"id": ["x"] * 201}).status_code == 422
+    assert sorted_client.get("/api/archive", params={"id": ["../x"]}).status_code == 422
+
+
+def test_a_zip_tells_of_files_that_are_gone(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"here")
+    made = b"".join(archive([str(tmp_path / "a"), str(tmp_path / "b")]))
+    with zipfile.ZipFile(io.BytesIO(made)) as file:
+        assert file.read("a") == b"here"
+        assert file.read(MISSING).decode() == f"{tmp_path / 'b'}\n"
+
+
+def test_names_in_a_zip_differ() -> None:
+    taken: set[str] = set()
+    paths = ["/x/a.png", "/y/a.png", "/y/a.png", "/x/y/a.png", "/a.png", f"/x/{MISSING}"]
+    names = [unused_name(path, taken) for path in paths]
+    assert names[:2] == ["a.png", "y/a.png"]
+    assert len(set(names)) == len(paths)
+    assert not any(name.startswith("/") or ".." in name for name in names)
+    assert MISSING not in names
+
+
+def reveal(client: TestClient, identifier: str, **headers: str) -> httpx.Response:
+    return client.post(f"/api/pictures/{identifier}/reveal", headers=headers)
+
+
+def test_only_the_page_on_this_machine_may_show_files(
+    sorted_client: TestClient, star, folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    client, folder = patient, collection[1]
-    known = ids(client, star)
-    bomb = f'<g opacity=".9">{SHAPE}' * 150 + "</g>" * 150
-    (folder / "house.svg").write_text(
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 400 400"><g id="a">{bomb}</g>'
-        + '<use href="#a"/>' * 900
-        + "</svg>"
-    )
-    for kind in KINDS:
-        answer = client.get(f"/api/pictures/{known['house.svg']}{kind}")
-        assert answer.status_code == 404
-        assert "too much" in answer.json()["detail"]
-        assert client.get(f"/api/pictures/{known['bolt.tiff']}{kind}").status_code == 200
+    hit = sorted_client.post("/api/search", json={"strokes": star}).json()["hits"][0]
+    called = tmp_path / "called"
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "dbus-send").write_text("#!/bin/sh\nexit 1\n")  # a desktop without a file manager on its bus
+    (programs / "xdg-open").write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >> {called}\n')
+    for program in programs.iterdir():
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setenv("DISPLAY", ":7")
+    assert sorted_client.get("/api/index").json()["reveal"]
+
+    assert reveal(sorted_client, hit["id"]).status_code == 403  # no page asks
+    assert reveal(sorted_client, hit["id"], origin="http://evil.example").status_code == 403
+    assert reveal(sorted_client, hit["id"], origin="null").status_code == 403
+    forwarded = {"origin": HERE, "x-forwarded-for": "127.0.0.1"}
+    assert reveal(sorted_client, hit["id"], **forwarded).status_code == 403
+    abroad = TestClient(sorted_client.app, base_url=HERE, client=("192.0.2.7", 5000))
+    assert reveal(abroad, hit["id"], origin=HERE).status_code == 403
+    assert not abroad.get("/api/index").json()["reveal"]
+    assert not called.exists()
+
+    assert reveal(sorted_client, hit["id"], origin=HERE).status_code == 200
+    deadline = time.monotonic() + 30
+    while not called.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert called.read_text() == f"{Path(hit['picture']).parent}\n"
+    assert reveal(sorted_client, "nobody", origin=HERE).status_code == 404
+    (programs / "xdg-open").write_text("#!/bin/sh\nexit 3\n")
+    refused = reveal(sorted_client, hit["id"], origin=HERE)
+    assert refused.status_code == 422
+    assert "file manager" in refused.json()["detail"]
+    monkeypatch.delenv("DISPLAY")
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    assert not sorted_client.get("/api/index").json()["reveal"]
 
 
-def test_a_crowd_of_files_is_told_to_wait(collection: tuple[Path, Path], star) -> None:
-    app = create_app(collection[0], limits=Limits(decoding_waiting=0))
-    with TestClient(app, base_url="http://localhost") as client:
-        known = ids(client, star)
-        for answer in (
-            client.get(f"/api/pictures/{known['bolt.tiff']}"),
-            client.post("/api/sketch", files={"picture": b"[[[0, 0], [1, 1]]]"}),
-        ):
-            assert answer.status_code == 503
-            assert answer.headers["retry-after"] == "1"
-        assert client.get(f"/api/pictures/{known['star.jpg']}").status_code == 200
+def test_a_token_guards_it_too(shape_index: Path) -> None:
+    with TestClient(
+        create_app(shape_index, token="secret"), base_url=HERE, client=("127.0.0.1", 5000)
+    ) as client:
+        assert reveal(client, "a", origin=HERE).status_code == 401
+        assert client.get("/api/archive", params={"id": ["a"]}).status_code == 401
+        assert client.get("/api/folders").status_code == 401
 
 
-def test_pictures_are_never_decoded_in_the_server(
-    start_server: Callable, collection: tuple[Path, Path], star
-) -> None:
-    server = start_server(collection[0])
-    with httpx.Client(base_url=server.url, timeout=60) as client:
-        known = ids(client, star)
-        for identifier in known.values():
-            for kind in KINDS:
-                assert client.get(f"/api/pictures/{identifier}{kind}").status_code == 200
-        assert (
-            client.post("/api/sketch", files={"a": (collection[1] / "star.jpg").read_bytes()}).status_code
-            == 200
-        )
-        time.sleep(0.1)
-        mapped = Path(f"/proc/{server.process.pid}/maps").read_text()
-    for library in ("libjpeg", "libtiff", "resvg", "pillow_heif"):
-        assert library not in mapped
+def test_odd_names_are_one_argument(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
+    bus, folder = commands("/a b/-x, 'y' $(z).png")
+    assert bus[-2] == "array:string:file:///a%20b/-x%2C%20%27y%27%20%24%28z%29.png"  # no comma: it separates
+    assert folder == ["xdg-open", "/a b"]
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert commands("/a/b.png") == [["open", "-R", "/a/b.png"]]
