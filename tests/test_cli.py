@@ -88,7 +88,7 @@ def test_names_that_are_no_text_come_through_json_and_are_made_visible_elsewhere
 def test_a_table_for_people(capsys: pytest.CaptureFixture[str], place: Path) -> None:
     status, out, _ = run(capsys, "search", place / "square.json", "--index", place / "index", "-k", 2)
     assert status == 0
-    assert out.splitlines()[0].split() == ["rank", "score", "sure", "picture"]
+    assert out.splitlines()[0].split() == ["rank", "score", "confidence", "picture"]
     assert len(out.splitlines()) == 3
 
 

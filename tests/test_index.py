@@ -256,7 +256,7 @@ def test_an_ill_asked_search_says_what_is_wrong(filled: Index, square: Sketch) -
         filled.search(square, k=0)
     with pytest.raises(ValueError, match="method must be one of"):
         filled.search(square, method="magic")
-    with pytest.raises(SketchseekError, match="no descriptors for query expansion"):
+    with pytest.raises(SketchseekError, match="no descriptors of what pictures depict"):
         filled.search(square, expand=3)
     with pytest.raises(SketchseekError, match="no picture"):
         filled.picture_path("../../etc/passwd")
@@ -340,7 +340,9 @@ def test_threads_share_one_index(filled: Index, square: Sketch, tmp_path: Path) 
 
 
 def test_hits_show_themselves_in_a_notebook(filled: Index, square: Sketch) -> None:
-    hit = filled.search(square, k=1)[0]
+    hits = filled.search(square, k=3)
+    assert hits._repr_html_().count("data:image/webp;base64,") == 3
+    hit = hits[0]
     assert "data:image/webp;base64," in hit._repr_html_()
     assert hit._repr_png_().startswith(b"\x89PNG")
     assert hit.thumbnail().startswith(b"RIFF")
@@ -708,7 +710,7 @@ def test_a_drawing_is_taken_in_any_form(pictures: Path, tmp_path: Path) -> None:
 
 
 def test_a_notebook_shows_a_drawing(tmp_path: Path) -> None:
-    svg = Sketch.from_strokes([[[0, 0], [10, 0], [10, 8]], [[5, 5]]])._repr_svg_()
+    svg = Sketch.from_strokes([[[0, 0], [10, 0], [10, 8]], [[2, 2], [5, 5]]])._repr_svg_()
     root = ElementTree.fromstring(svg)
     (line,) = root.iter("{http://www.w3.org/2000/svg}path")
     assert line.attrib["d"].count("M") == 2

@@ -14,12 +14,19 @@ if TYPE_CHECKING:
     from . import kernels, maps
     from .contours.drawing import Sketch
     from .errors import SketchseekError
-    from .index import Hit, Index
+    from .index import Index
+    from .search.hit import Hit, Hits
 
 __version__ = "0.1.0"
-__all__ = ["Hit", "Index", "Sketch", "SketchseekError", "__version__", "kernels", "maps"]
+__all__ = ["Hit", "Hits", "Index", "Sketch", "SketchseekError", "__version__", "kernels", "maps"]
 
-_HOMES = {"Hit": "index", "Index": "index", "Sketch": "contours.drawing", "SketchseekError": "errors"}
+_HOMES = {
+    "Hit": "search.hit",
+    "Hits": "search.hit",
+    "Index": "index",
+    "Sketch": "contours.drawing",
+    "SketchseekError": "errors",
+}
 
 
 def __getattr__(name: str) -> object:

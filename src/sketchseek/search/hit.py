@@ -172,3 +172,8 @@ class Hits(list[Hit]):
     def __init__(self, hits: Iterable[Hit] = (), present: float = 0.0) -> None:
         super().__init__(hits)
         self.present = round(present, 6)
+
+    def _repr_html_(self) -> str:
+        from ..output.html import gallery
+
+        return gallery(self)
