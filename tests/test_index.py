@@ -547,6 +547,18 @@ def test_an_index_from_before_gets_views_by_the_next_run_reading_each_picture_on
     )
 
 
+def test_many_views_are_searched_by_a_shortlist(
+    filled: Index, square: Sketch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exact = filled.search(square, 5, expand=0, blend=0)
+    assert filled.method == "exhaustive"
+    monkeypatch.setattr("sketchseek.index.VIEWS_IN_A_BLINK", 100)
+    assert filled.method == "projections"
+    short = filled.search(square, 5, expand=0, blend=0)
+    assert [hit.id for hit in short] == [hit.id for hit in exact]
+    assert filled.search(square, 5, method="exhaustive", expand=0, blend=0) == exact
+
+
 def test_views_follow_what_is_asked_for(index: Index, pictures: Path, with_a_small_square: Path) -> None:
     index.add(pictures)
     before = len(index._snapshot.codes)

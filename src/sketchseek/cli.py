@@ -132,7 +132,11 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         metavar="DEGREES|any",
         help="also look for the drawing turned, by up to so many degrees either way",
     )
-    p.add_argument("--method", choices=("exhaustive", "projections", "dpf"), default="exhaustive")
+    p.add_argument(
+        "--method",
+        choices=("exhaustive", "projections", "dpf"),
+        help="default: exhaustive, and projections where that would take longer than a blink",
+    )
     p.add_argument("--shortlist", type=_positive, metavar="S", help="pictures to re-rank (projections, dpf)")
     p.add_argument(
         "--rerank", choices=("exact", "binary", "local", "binary-all", "local-all"), default="exact"
@@ -315,7 +319,7 @@ def run_search(args: argparse.Namespace) -> int:
         document: dict[str, Any] = {
             "sketch": args.sketch if args.sketch == "-" else os.path.abspath(args.sketch),
             "pictures": len(index),
-            "method": args.method,
+            "method": args.method or index.method,
             "took_ms": round(1000 * took, 2),
             "present": hits.present,
             "hits": [hit.to_dict() for hit in hits],

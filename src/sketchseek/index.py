@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 Path = str | os.PathLike[str]
 
 DEFAULT_DESCRIBER = "efficientnet"
+VIEWS_IN_A_BLINK = 200_000
+"""More views than these are searched by a shortlist (docs/views.md has what that loses)."""
 
 __all__ = ["Hit", "Index", "Row"]
 
@@ -275,6 +277,13 @@ class Index:
             self._describer = _describer(recipe, required)
         return self._describer
 
+    @property
+    def method(self) -> str:
+        """How it is searched unless somebody says how: exactly, while that takes less than a blink."""
+        collection = self._view.collection
+        long = collection.has_windows and len(collection.engine) > VIEWS_IN_A_BLINK
+        return "projections" if long else "exhaustive"
+
     def search(self, sketch: Sketch | Source | Image.Image, k: int = 20, **options: Any) -> Hits:
         """The k pictures that show the drawing best.
 
@@ -282,6 +291,7 @@ class Index:
         options : the other fields of `sketchseek.search.search.Options`: offset, mirror, expand, blend,
             picked, method and so on.
         """
+        options = {**options, "method": options.get("method") or self.method}
         return search(self._view, Sketch.of(sketch), Options(k, **options))
 
     def folders(self, most: int | None = None) -> list[tuple[str, int]]:

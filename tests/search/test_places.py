@@ -1,6 +1,7 @@
 """Things of any size: several rows are one picture, found at its best place, and at others."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from sketchseek.search.order import order_scores
 from sketchseek.search.ranking import METHODS, Collection, every_view, located, rank
 from sketchseek.search.search import Options, ranked, search
 from sketchseek.search.view import PictureContours, view_of
-from sketchseek.shape.query import Query, turns
+from sketchseek.shape.query import Query, turned_fit, turns
 from sketchseek.shape.settings import Settings
 
 SETTINGS = Settings.preset("precise")
@@ -127,8 +128,11 @@ def test_the_weighted_mean_of_the_densities_is_the_cosine():
     query = Query.of(shape, SETTINGS, rotations=(0.0, 0.3))
     found = rank(collection, query)
     mean = densities(collection, query, found) @ shape.weight
-    pose = [np.flatnonzero((query.scales == s) & np.isclose(query.rotations, r, atol=1e-6))[0]
-            for s, r in zip(np.round(found.scale.astype(float), 6), found.rotation, strict=True)]  # fmt: skip
+    close = partial(np.isclose, atol=1e-6)
+    pose = [
+        np.flatnonzero(close(query.scales, scale) & close(query.rotations, rotation))[0]
+        for scale, rotation in zip(found.scale, found.rotation, strict=True)
+    ]
     from sketchseek.shape.descriptor import norms
 
     own = norms(collection.vectors, SETTINGS)[found.rows, query.kernels[pose], 0]
@@ -221,7 +225,19 @@ def test_turns_are_even_and_begin_with_none():
 
 def test_the_box_of_a_turned_drawing_is_that_of_the_turned_lines(sketch):
     query = Query.of(sketch.points, SETTINGS, rotations=(0.0, 0.7))
-    collection = Collection.of([sketch.points.rotated(0.7).mirrored().scaled(0.8)], SETTINGS)
+    turned = sketch.points.rotated(0.7).mirrored()
+    collection = Collection.of([turned.scaled(0.8 * turned_fit(sketch.points, 0.7))], SETTINGS)
     found = rank(collection, query)
     assert (found.rotation[0], found.mirrored[0]) == (pytest.approx(0.7), True)
     assert share_inside(collection.energy(found.rows), query, found)[0] > 0.8
+
+
+def test_a_turned_drawing_may_be_larger_than_an_upright_one():
+    """Along the diagonal of its box, a bar is the longer side of a smaller box when it stands upright."""
+    bar = Sketch.from_strokes([[[0, 0], [400, 40], [400, 0], [0, 40], [0, 0]]])
+    diagonal = bar.points.rotated(np.deg2rad(45)).scaled(1.35)
+    others = [sketch_of(50 + i).points for i in range(8)]
+    view = view_of([contours(joined(p)) for p in (*others, diagonal)], SETTINGS)
+    (hit,) = search(view, bar, Options(1, turn=180))
+    assert hit.id == "8"
+    assert hit.scale == pytest.approx(1.35, rel=0.08)

@@ -15,7 +15,7 @@ from sketchseek.search.search import Options, search
 from sketchseek.search.view import PictureContours, view_of
 from sketchseek.shape.descriptor import norms
 from sketchseek.shape.engine.reference import ReferenceEngine
-from sketchseek.shape.query import Query
+from sketchseek.shape.query import Query, turned_fit
 from sketchseek.shape.settings import Settings, X, Y
 
 COMPACT = Settings.preset("compact")
@@ -115,12 +115,13 @@ def test_more_scales_and_rotations_search_the_same_vectors(collection: Collectio
     wider = collection.with_settings(more)
     assert wider.vectors is collection.vectors
     drawing = random_curves(900, closed=1)
-    alone = Collection.of([drawing.rotated(0.15).scaled(0.45).translated(60, 30)], COMPACT, "float32")
+    size = 0.45 * turned_fit(drawing, 0.15)
+    alone = Collection.of([drawing.rotated(0.15).scaled(size).translated(60, 30)], COMPACT, "float32")
     usual = rank(alone, Query.of(drawing, COMPACT)).score[0]
     query = Query.of(drawing, more, rotations=(-0.15, 0.0, 0.15))
     found = rank(alone.with_settings(more), query)
     assert found.score[0] > max(0.9, usual + 0.1)
-    assert (found.scale[0], found.rotation[0]) == pytest.approx((0.45, 0.15))
+    assert (found.scale[0], found.rotation[0]) == pytest.approx((size, 0.15))
     assert (rank(wider, query).score >= 0).all()
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..maps.components import columns
 from ..shape.descriptor import decode
-from ..shape.query import Query, posed
+from ..shape.query import Query, posed, turned_fit
 from ..shape.settings import RADIANS, Floats, Settings
 from .ranking import Collection, Ranking
 
@@ -66,7 +66,8 @@ def _points_side(query: Query, scale: float, rotation: float, mirrored: bool) ->
     x, y = (columns(a[chosen] * RADIANS, settings.frequencies) for a in (points.x, points.y))
     o = columns(2 * points.angle[chosen], settings.orientation_frequencies)
     each = np.einsum("ni,nj,nk->nijk", x, y, o, optimize=True).reshape(len(chosen), -1)
-    kernel = int(np.abs(np.asarray(settings.scales) - scale).argmin())
+    size = scale / turned_fit(query.points, rotation)
+    kernel = int(np.abs(np.asarray(settings.scales) - size).argmin())
     weighted: Floats = (each * settings.component_weights[kernel]).astype(np.float32)
     return weighted
 

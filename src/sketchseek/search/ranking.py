@@ -25,7 +25,7 @@ from ..shape.descriptor import describe, encode, norms
 from ..shape.engine import Engine, Ids, Scores, best_of_groups
 from ..shape.engine.native import NativeEngine, select
 from ..shape.placement import Placement, Start
-from ..shape.query import Query
+from ..shape.query import Query, turned_fit
 from ..shape.settings import Settings, X, Y
 from .hit import Pose
 
@@ -343,7 +343,8 @@ def refine(collection: Collection, query: Query, ranking: Ranking, threads: int 
     turns, turn = np.unique(ranking.rotation, return_inverse=True)
     ladder = Query.of(query.points, _ladder(settings), rotations=tuple(float(r) for r in turns))
     scales = np.sort(settings.scales)
-    own = np.abs(scales[:, None] - ranking.scale).argmin(axis=0)
+    fits = np.array([turned_fit(query.points, float(r)) for r in turns])[turn]
+    own = np.abs(scales[:, None] - ranking.scale / fits).argmin(axis=0)
     lowest = turn * len(ladder.settings.scales)
     start = Start(
         first=lowest + FINER * np.maximum(own - 1, 0),
@@ -351,7 +352,7 @@ def refine(collection: Collection, query: Query, ranking: Ranking, threads: int 
         mirrored=ranking.mirrored,
         dx=ranking.dx.astype(np.float64),
         dy=ranking.dy.astype(np.float64),
-        within=settings.translation_step * ranking.scale.astype(np.float64),
+        within=settings.translation_step * ranking.scale / fits,
     )
     found = collection.engine.settle(ladder, ranking.rows, start, threads)
     scale = np.where(np.isfinite(found.score), ladder.scales[found.pose], ranking.scale)

@@ -273,7 +273,7 @@ class Service:
         answer = {
             "sketch": sketch.name,
             "pictures": len(index),
-            "method": "exhaustive",
+            "method": index.method,
             "took_ms": round((found - began) * 1e3, 2),
             "present": hits.present,
             "hits": [hit_body(hit) for hit in hits],

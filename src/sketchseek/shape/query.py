@@ -26,7 +26,8 @@ class Query:
     settings : those of the vectors it is to be compared with.
     mirror : whether the mirrored drawing is tried too.
     kernels : (P,) the kernel of each pose, an index into the norms of a picture.
-    scales, rotations : (P,) the size and the rotation (radians, clockwise on a screen) of each pose.
+    scales, rotations : (P,) the size and the rotation (radians, clockwise on a screen) of each pose; turned,
+        the drawing's longer side is one of the settings' scales (`turned_fit`).
     vectors : (P, D) float32, the query side of the maps (`map_asym1`), not normalised.
     projections : (P, 2, Dx * Do) float32, the query side of the x- and of the y-projection.
     norms : (P, 3) float32, of the vector and its projections under the pose's own kernel.
@@ -52,12 +53,14 @@ class Query:
         """The query of a drawing, at the settings' scales."""
         poses = [(i, s, r) for r in rotations for i, s in enumerate(settings.scales)]
         kernels = np.array([i for i, _, _ in poses], np.int32)
-        scales = np.array([s for _, s, _ in poses])
+        sizes = np.array([s for _, s, _ in poses])
+        fits = {r: turned_fit(points, r) for r in rotations}
+        scales = np.array([s * fits[r] for _, s, r in poses])
         turns = np.array([r for _, _, r in poses])
-        plain = np.stack([describe(posed(points, s, r), settings) for _, s, r in poses])
+        plain = np.stack([describe(posed(points, s * fits[r], r), settings) for _, s, r in poses])
         all_norms = norms(plain, settings)
-        steps = settings.translation_step * scales
-        reach = np.floor(settings.max_translation / scales / steps + 1e-9).astype(np.int32)
+        steps = settings.translation_step * sizes
+        reach = np.floor(settings.max_translation / sizes / steps + 1e-9).astype(np.int32)
         return cls(
             points=points,
             settings=settings,
@@ -122,6 +125,15 @@ def turns(most: float, step: float = TURN_STEP) -> tuple[float, ...]:
         side = math.ceil(most / step)
         degrees = [most * i / side for i in range(-side, side + 1)] if side else [0.0]
     return tuple(math.radians(d) for d in sorted(degrees, key=lambda d: (abs(d), d)))
+
+
+def turned_fit(points: Points, rotation: float) -> float:
+    """What brings a turned drawing's longer side to the length it had: a picture's frame knows no angle."""
+    if rotation == 0 or len(points) == 0:
+        return 1.0
+    turned = points.rotated(rotation)
+    before, after = (max(float(np.ptp(p.x)), float(np.ptp(p.y))) for p in (points, turned))
+    return before / after if after > 0 else 1.0
 
 
 def posed(points: Points, scale: float, rotation: float) -> Points:
