@@ -43,7 +43,7 @@ $(VENV)/.gpu: $(VENV)/.dev
 	@touch $@
 
 test-gpu: $(VENV)/.gpu ## the kernels for graphics processors: on one where there is one, interpreted elsewhere
-	$(BIN)/python -m pytest tests/shape/engine/test_gpu.py $(PYTEST_ARGS)
+	$(BIN)/python -m pytest tests/shape/engine/test_gpu.py tests/shape/engine/test_device.py tests/contours/test_torch_graph.py $(PYTEST_ARGS)
 
 test-lowest: $(TOOLS)/.made browser ## the whole suite with the oldest versions that pyproject.toml allows
 	$(TOOLS)/bin/uv venv --quiet --clear --python $(PYTHON) $(LOWEST)

@@ -86,6 +86,12 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     )
     p.add_argument("--jobs", type=_positive, metavar="N", help="worker processes (default: one a core)")
     p.add_argument(
+        "--device",
+        choices=("cpu", "cuda"),
+        default="cpu",
+        help="what finds edges (default: cpu)",
+    )
+    p.add_argument(
         "--expansion",
         nargs="?",
         metavar="NAME",
@@ -270,6 +276,7 @@ def run_index(args: argparse.Namespace) -> int:
                     exclude=args.exclude,
                     forget_missing=args.forget_missing,
                     retry=retry,
+                    device=args.device,
                     progress=progress,
                 )
             if args.json:

@@ -151,6 +151,7 @@ class Index:
         exclude: Sequence[str] = (),
         forget_missing: bool = False,
         retry: bool = True,
+        device: str = "cpu",
         progress: Progress | None = None,
     ) -> Report:
         """Add new pictures under the paths, refresh changed ones, forget vanished ones.
@@ -158,11 +159,14 @@ class Index:
         A root that is missing or has become empty, as a drive that is not mounted, forgets nothing
         unless `forget_missing`. Pictures that could not be read for want of memory, time or rights are
         tried again if `retry`. May be interrupted and run again: it goes on where it was.
+        `device="cuda"` finds edges on a graphics processor.
         """
         from .indexing import Options, update
 
         roots = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-        report = update(self._writer(), roots, Options(jobs, exclude, forget_missing, retry), progress)
+        report = update(
+            self._writer(), roots, Options(jobs, exclude, forget_missing, retry, device), progress
+        )
         self.refresh(save=True)
         return report
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..errors import SketchseekError
 from ..output.progress import Progress
+from ..shape.engine.device import usable
 from ..storage.schema import Recipe
 from ..storage.store import Change, Store
 from .changes import Changes, compare, moves
@@ -29,12 +30,14 @@ class Options:
     exclude : patterns of names, or of paths below the root, to pass over.
     forget_missing : forget the pictures of a root that is missing or empty.
     retry : read again pictures whose reading failed for want of memory, time or rights.
+    device : what the edge network runs on: "cpu", or "cuda" where there is one.
     """
 
     jobs: int | None = None
     exclude: Sequence[str] = ()
     forget_missing: bool = False
     retry: bool = True
+    device: str = "cpu"
 
 
 def update(
@@ -160,7 +163,7 @@ def _read(
     if not tasks:
         return
     done = 0
-    with Workers(store.recipe, options.jobs or cores()) as workers:
+    with Workers(store.recipe, options.jobs or cores(), usable(options.device)) as workers:
         for result in workers.results(tasks):
             if result is None:
                 commits.flush_if_due()

@@ -110,15 +110,18 @@ class _Content:
 
 
 class Reader:
-    """Turns tasks into results; holds the detector and the describer."""
+    """Turns tasks into results; holds the detector and the describer.
 
-    def __init__(self, recipe: Recipe) -> None:
+    device : what the edge network runs on, "cpu" or "cuda".
+    """
+
+    def __init__(self, recipe: Recipe, device: str = "cpu") -> None:
         from ..contours.detectors import get_detector
         from ..shape.settings import Settings
 
         self.settings = Settings.from_json(recipe.settings)
         self.smallest = recipe.smallest
-        self.detector = get_detector(recipe.detector)
+        self.detector = get_detector(recipe.detector, device)
         _check("edge detector", recipe.detector, recipe.detector_version, self.detector)
         self.describer: Any = None
         if recipe.expansion is not None:
@@ -258,10 +261,10 @@ def main(descriptor: int) -> None:
     """Serve one parent over a connection until it closes."""
     connection = Connection(descriptor)
     try:
-        recipe: Recipe = connection.recv()
+        recipe, device = connection.recv()
         try:
             _one_thread()
-            reader = Reader(recipe)
+            reader = Reader(recipe, device)
         except SketchseekError as error:
             connection.send(str(error))
             return

@@ -29,7 +29,7 @@ _START = "import sys; sys.path[:] = {path!r}; from sketchseek.indexing.worker im
 
 
 class _Worker:
-    def __init__(self, recipe: Recipe) -> None:
+    def __init__(self, recipe: Recipe, device: str) -> None:
         ours, theirs = socket.socketpair()
         with theirs:
             package = str(Path(__file__).resolve().parents[2])
@@ -45,7 +45,7 @@ class _Worker:
                 env={**os.environ, **threads},
             )
         self.connection = Connection(ours.detach())
-        self.connection.send(recipe)
+        self.connection.send((recipe, device))
         self.ready = False
         self.sent: deque[Task] = deque()
         self.since = time.monotonic()
@@ -93,8 +93,8 @@ class Workers:
     ...         ...                                  # None comes now and then, when there is nothing yet
     """
 
-    def __init__(self, recipe: Recipe, jobs: int) -> None:
-        self._recipe = recipe
+    def __init__(self, recipe: Recipe, jobs: int, device: str = "cpu") -> None:
+        self._recipe, self._device = recipe, device
         self._recipes = jobs
         self._workers: list[_Worker] = []
 
@@ -112,7 +112,7 @@ class Workers:
         """Answers as they come, one for each task; None at least every half second."""
         waiting = deque(tasks)
         again: set[bytes] = set()  # pictures in hand when a worker ended: given a second chance
-        self._workers = [_Worker(self._recipe) for _ in range(min(self._recipes, len(waiting)))]
+        self._workers = [_Worker(self._recipe, self._device) for _ in range(min(self._recipes, len(waiting)))]
         while waiting or any(worker.sent for worker in self._workers):
             for worker in list(self._workers):
                 while waiting and len(worker.sent) < AHEAD:
@@ -157,7 +157,7 @@ class Workers:
                 worker.sent.append(blamed)
         waiting.extendleft(reversed(worker.sent))
         if waiting:
-            self._workers.append(_Worker(self._recipe))
+            self._workers.append(_Worker(self._recipe, self._device))
 
 
 def _failure(task: Task, reason: str) -> Result:

@@ -29,9 +29,10 @@ class EdgeDetector(Protocol):
         ...
 
 
-def get_detector(name: str = "neural") -> EdgeDetector:
+def get_detector(name: str = "neural", device: str = "cpu") -> EdgeDetector:
     """The detector of that name; `structured:FILE` names the file of its model as well.
 
+    device : "cuda" runs `neural` on a graphics processor; the others know the processor alone.
     `neural` without onnxruntime becomes `canny`, with one line on stderr.
     """
     kind, _, model = name.partition(":")
@@ -42,10 +43,10 @@ def get_detector(name: str = "neural") -> EdgeDetector:
     if name not in ("neural", "canny"):
         raise SketchseekError(f"There is no edge detector {name!r}; choose one of {', '.join(DETECTORS)}.")
     if name == "neural":
-        if find_spec("onnxruntime"):
+        if device == "cuda" or find_spec("onnxruntime"):
             from .neural import Neural
 
-            return Neural()
+            return Neural(device)
         _notice("onnxruntime is not installed: using the edge detector 'canny' instead of 'neural'.")
     from .canny import Canny
 

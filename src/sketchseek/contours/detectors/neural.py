@@ -1,4 +1,4 @@
-"""Our own network, trained on BSDS500 and on generated strokes (training/edges), run by onnxruntime or torch."""
+"""Our own network, trained on BSDS500 and on generated strokes (training/edges), by onnxruntime or torch."""
 
 from __future__ import annotations
 

@@ -30,16 +30,23 @@ def engine_on(device: str) -> Callable[[NDArray[Any], ArrayLike, Settings], Engi
     def made(vectors: NDArray[Any], norms: ArrayLike, settings: Settings) -> Engine:
         if device == "cpu" or (device == "auto" and len(vectors) < LARGE):
             return NativeEngine(vectors, norms, settings)
-        reason = why_not()
-        if reason is None:
-            from .gpu import GpuEngine
+        if usable(device) == "cpu":
+            return NativeEngine(vectors, norms, settings)
+        from .gpu import GpuEngine
 
-            return GpuEngine(vectors, norms, settings)
-        if device == "cuda":
-            print(f"{reason} The search runs on the processor instead.", file=sys.stderr)
-        return NativeEngine(vectors, norms, settings)
+        return GpuEngine(vectors, norms, settings)
 
     return made
+
+
+def usable(device: str) -> str:
+    """ "cuda" where that is asked for and can be used, otherwise "cpu"; who asked for it is told why."""
+    if device == "cpu":
+        return "cpu"
+    reason = why_not()
+    if reason is not None and device == "cuda":
+        print(f"{reason} The processor does the work instead.", file=sys.stderr)
+    return "cuda" if reason is None else "cpu"
 
 
 def why_not() -> str | None:
