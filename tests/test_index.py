@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -746,3 +747,22 @@ def test_the_package_names_what_is_in_it() -> None:
     assert public <= listed
     for name in public:
         assert getattr(sketchseek, name) is not None
+
+
+def test_the_readmes_example_runs_twice(
+    pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("faiss")
+    readme = (Path(__file__).parents[1] / "README.md").read_text()
+    example = re.search(r"```python\n(from sketchseek import Index\n.*?)```", readme, re.S)
+    assert example
+    monkeypatch.chdir(tmp_path)
+    image = Image.new("RGB", (300, 240), "white")
+    ImageDraw.Draw(image).rectangle((40, 40, 250, 200), outline="black", width=6)
+    image.save("mug.png")
+    code = example[1].replace("~/Pictures", str(pictures))
+    for added in (6, 0):
+        said: dict[str, Any] = {}
+        exec(code, said)
+        assert said["report"].added == added
+        assert len(said["hits"]) == 6
