@@ -65,7 +65,8 @@ def _points_side(query: Query, scale: float, rotation: float, mirrored: bool) ->
     points = points.mirrored() if mirrored else points
     x, y = (columns(a[chosen] * RADIANS, settings.frequencies) for a in (points.x, points.y))
     o = columns(2 * points.angle[chosen], settings.orientation_frequencies)
-    each = np.einsum("ni,nj,nk->nijk", x, y, o, optimize=True).reshape(len(chosen), -1)
+    plane = (x[:, :, None] * y[:, None, :]).reshape(len(chosen), -1, 1)
+    each = (plane * o[:, None, :]).reshape(len(chosen), -1)
     size = scale / turned_fit(query.points, rotation)
     kernel = int(np.abs(np.asarray(settings.scales) - size).argmin())
     weighted: Floats = (each * settings.component_weights[kernel]).astype(np.float32)

@@ -173,9 +173,9 @@ def ranked(view: View, sketch: Sketch, options: Options) -> Answer:
 
 def place_hits(view: View, sketch: Sketch, answer: Answer, options: Options) -> list[Hit]:
     """The hits of an answer with all their places, off the grid, in pixels of the pictures."""
-    ranking, score = answer.ranking, np.ones(len(answer.ranking))
+    ranking = answer.ranking
     if view.collection.has_windows:
-        ranking, score = _every_place(view, answer.query, ranking.ids, options)
+        ranking = _nearly_best(*_every_place(view, answer.query, ranking.ids, options))
     ranking = refine(view.collection, answer.query, ranking, options.threads)
     of_picture: dict[int, list[int]] = {}
     for i, number in enumerate(ranking.ids.tolist()):
@@ -185,12 +185,19 @@ def place_hits(view: View, sketch: Sketch, answer: Answer, options: Options) -> 
             view,
             sketch,
             number,
-            _apart(view, sketch, ranking, score, of_picture[number]),
+            _apart(view, sketch, ranking, of_picture[number]),
             rank=options.offset + i + 1,
             confidence=round(float(answer.confidence[i]), 6),
         )
         for i, number in enumerate(answer.ranking.ids.tolist())
     ]
+
+
+def _nearly_best(ranking: Ranking, score: NDArray[np.float64]) -> Ranking:
+    """Of each picture's places, best first, those that are nearly as good as its best."""
+    _, first, of_picture = np.unique(ranking.ids, return_index=True, return_inverse=True)
+    kept = np.flatnonzero(score >= ALSO * score[first][of_picture.ravel()])
+    return ranking.take(np.union1d(kept, first))
 
 
 def _every_place(view: View, query: Query, ids: Ids, options: Options) -> tuple[Ranking, NDArray[np.float64]]:
@@ -335,16 +342,12 @@ class EngineScores:
         return np.maximum.reduceat(scores, starts) if len(rows) else scores
 
 
-def _apart(
-    view: View, sketch: Sketch, ranking: Ranking, score: NDArray[np.float64], mine: list[int]
-) -> list[Place]:
-    """The places of one picture, best first, that are nearly as good as the best and not the same again."""
+def _apart(view: View, sketch: Sketch, ranking: Ranking, mine: list[int]) -> list[Place]:
+    """The places of one picture, best first, without those that are the same again."""
     places: list[Place] = []
     number = int(ranking.ids[mine[0]])
     size = (int(view.width[number]), int(view.height[number]))
     for i in mine:
-        if score[i] < ALSO * score[mine[0]]:
-            break
         pose = ranking.pose(i).in_picture(view.frames[ranking.rows[i]].tolist(), size)
         place = Place(round(float(ranking.score[i]), 6), pose, pose.box(sketch.points, size))
         if not any(overlap(place.box, other.box) > APART for other in places):
