@@ -29,7 +29,8 @@ from typing import Any
 from PIL import Image, ImageDraw
 
 from sketchseek import Index, Sketch
-from sketchseek.storage.store import Location, Store
+from sketchseek.storage.location import Location
+from sketchseek.storage.store import Store
 
 # Small batches: more commits to be killed in.
 _INDEXER = """
@@ -132,7 +133,8 @@ def leftovers(index: Path) -> list[str]:
     used |= {f.deletion_file() for f in store.dataset.get_fragments() if f.deletion_file()}
     root = Path(store.location.table)
     there = {str(p.relative_to(root)) for part in ("data", "_deletions") for p in root.glob(f"{part}/*")}
-    allowed = {"pictures.lance", "lock", "snapshot.lock", *(p.name for p in index.glob("snapshot-*.bin"))}
+    allowed = {"pictures.lance", "lock", "seal", "snapshot.lock"}
+    allowed |= {p.name for pattern in ("snapshot-*.bin", "expansion-*.codes") for p in index.glob(pattern)}
     return sorted(there - used) + sorted(p.name for p in index.iterdir() if p.name not in allowed)
 
 

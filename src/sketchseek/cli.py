@@ -13,12 +13,20 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import __version__
-from .errors import AddressError, NoDescriptorError, NoIndexError, OtherPlaceError, SketchseekError
+from .errors import (
+    AddressError,
+    DamagedError,
+    NoDescriptorError,
+    NoIndexError,
+    OtherPlaceError,
+    SketchseekError,
+)
 
 Command = Callable[[argparse.Namespace], int]
 _ADVICE: dict[type[SketchseekError], str] = {
     NoIndexError: "Make one with `sketchseek index FOLDER`, or name another with --index.",
     OtherPlaceError: "Name another place with --index.",
+    DamagedError: "`sketchseek check --repair` makes it whole again from the pictures.",
     NoDescriptorError: "Add descriptors with `sketchseek index --expansion FOLDER`, or search by shape alone "
     "with --expand 0 --blend 0.",
     AddressError: "Choose another with --host or --port.",
@@ -163,6 +171,12 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     _add_index(p)
     p.add_argument("--json", action="store_true", help="print one JSON document")
 
+    p = command("check", run_check, "read all of the index, and say what is damaged in it")
+    _add_index(p)
+    p.add_argument("--repair", action="store_true", help="make what is damaged again, from the pictures")
+    p.add_argument("--jobs", type=_positive, metavar="N", help="worker processes (default: one a core)")
+    p.add_argument("--json", action="store_true", help="print one JSON document")
+
     p = command("info", run_info, "say what is in the index")
     _add_index(p)
     p.add_argument("--json", action="store_true", help="print one JSON document")
@@ -244,12 +258,12 @@ def run_index(args: argparse.Namespace) -> int:
     from .output.progress import shown
     from .shape.settings import DEFAULT_PRESET
     from .shape.views import SMALLEST
-    from .storage.store import Location
+    from .storage.location import Location
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite end commits what is finished
     location = Location(args.index)
     if location.exists():
-        index = Index.open(args.index)
+        index = Index.open(args.index, repair=True)
         _check_same(index, args)
         if args.expansion:
             index.enable_expansion(args.expansion)
@@ -359,6 +373,25 @@ def run_remove(args: argparse.Namespace) -> int:
         raise SketchseekError("No picture in the index lies at or under that path.")
     say(f"Forgot {count:,} picture{'s' * (count != 1)}; {len(index):,} left.")
     return 0
+
+
+def run_check(args: argparse.Namespace) -> int:
+    """`check`."""
+    from .indexing.repair import check
+    from .output.html import printable
+
+    found = check(args.index, repair=args.repair, jobs=args.jobs)
+    if args.json:
+        print(json.dumps(found.to_dict()))
+    for sentence in found.sentences():
+        say(f"  {printable(sentence)}")
+    if not found.problems:
+        say(f"All is well: {found.pictures:,} pictures.")
+    elif found.repaired:
+        say(f"Repaired: {found.pictures:,} pictures.")
+    else:
+        say("`sketchseek check --repair` brings back what can be, from the pictures.")
+    return 0 if found.repaired or not found.problems else 1
 
 
 def run_info(args: argparse.Namespace) -> int:
@@ -631,7 +664,7 @@ def _check_pictures(paths: Sequence[str], exclude: Sequence[str]) -> None:
 def _check_index(where: str) -> None:
     """Say what is wrong with an index before it is served; one that is not there yet may come later."""
     from .index import Index
-    from .storage.store import LOCK, Location
+    from .storage.location import LOCK, Location
 
     location = Location(where)
     if location.exists():
@@ -670,6 +703,8 @@ def _say_report(report: Any, pictures: int, quiet: bool) -> None:
     changed = changed or report.expanded or report.described
     if quiet and not changed and not report.interrupted:
         return
+    for sentence in report.repaired:
+        say(f"  repaired: {printable(sentence)}")
     for picture, reason in report.failed[:20]:
         say(f"  could not read {printable(picture)}: {reason}")
     if len(report.failed) > 20:

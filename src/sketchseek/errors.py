@@ -13,6 +13,10 @@ class OtherPlaceError(SketchseekError):
     """What is wanted cannot be had in this place: it takes an index in another."""
 
 
+class DamagedError(SketchseekError):
+    """Something in an index is not what was written."""
+
+
 class NoDescriptorError(SketchseekError):
     """What pictures depict is not known here, and the search was to go by it."""
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .contours.drawing import Sketch
-from .errors import NoDescriptorError, OtherPlaceError, SketchseekError
+from .errors import DamagedError, NoDescriptorError, OtherPlaceError, SketchseekError
 from .search.hit import Hit, Hits
 from .search.ranking import Collection
 from .search.search import Options, search
@@ -18,9 +18,10 @@ from .search.view import View
 from .shape.engine.device import engine_on
 from .shape.settings import DEFAULT_PRESET, Settings
 from .shape.views import LEVELS, SMALLEST, shares
+from .storage.location import Location, damaged, no_index
 from .storage.schema import Expansion, Recipe, settings_of, thumbnail_sum
 from .storage.snapshot import Snapshot
-from .storage.store import Location, Store, no_index
+from .storage.store import Store
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -68,6 +69,7 @@ class Index:
         self._store = store
         self._lock = threading.RLock()
         self._describer: PictureDescriber | None = None
+        self._repaired: list[str] = []
         self._go_to(self._newest_snapshot(None, save=True))
 
     @classmethod
@@ -103,12 +105,24 @@ class Index:
         return index
 
     @classmethod
-    def open(cls, where: Path, *, device: str = "auto") -> Index:
+    def open(cls, where: Path, *, device: str = "auto", repair: bool = False) -> Index:
         """Open an index that is there.
 
         device : what searches it: "cpu", "cuda" or, by its size and by what is there, "auto".
+        repair : what is damaged in it is first made again.
         """
-        return cls(Location(where), device=device)
+        location = Location(where)
+        try:
+            return cls(location, device=device)
+        except DamagedError as error:
+            if not repair:
+                raise
+            from .indexing.repair import repair as mend
+
+            repaired = mend(location, error).sentences()
+        index = cls(location, device=device)
+        index._repaired = repaired
+        return index
 
     def __len__(self) -> int:
         return len(self._view)
@@ -158,16 +172,22 @@ class Index:
 
         A root that is missing or has become empty, as a drive that is not mounted, forgets nothing
         unless `forget_missing`. Pictures that could not be read for want of memory, time or rights are
-        tried again if `retry`. May be interrupted and run again: it goes on where it was.
-        `device="cuda"` finds edges on a graphics processor.
+        tried again if `retry`. What is damaged in the index is made again. May be interrupted and run
+        again: it goes on where it was. `device="cuda"` finds edges on a graphics processor.
         """
         from .indexing import Options, update
+        from .indexing.repair import repair
 
         roots = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-        report = update(
-            self._writer(), roots, Options(jobs, exclude, forget_missing, retry, device), progress
-        )
-        self.refresh(save=True)
+        options = Options(jobs, exclude, forget_missing, retry, device)
+        try:
+            report = update(self._writer(), roots, options, progress)
+            self.refresh(save=True)
+        except DamagedError as error:
+            self._repaired += repair(self._location, error, jobs).sentences()
+            report = update(self._writer(), roots, options, progress)
+            self.refresh(save=True)
+        report.repaired, self._repaired = self._repaired, []
         return report
 
     def remove(self, paths: Path | Sequence[Path]) -> int:
@@ -341,10 +361,7 @@ class Index:
                 raise SketchseekError(f"There is no picture {identifier!r} in the index any more.")
             row = found[identifier]
             if row["thumbnail"] is None or thumbnail_sum(row["thumbnail"]) != row["thumbnail_sum"]:
-                raise SketchseekError(
-                    f"The thumbnail of {self.picture_path(identifier)} is damaged: "
-                    "`sketchseek check --repair` makes it again."
-                )
+                raise damaged(self._location, f"the thumbnail of {self.picture_path(identifier)} has changed")
         return [found[identifier]["thumbnail"] for identifier in identifiers]
 
     def info(self) -> dict[str, Any]:

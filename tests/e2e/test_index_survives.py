@@ -66,6 +66,22 @@ def test_a_limit_on_file_sizes_is_a_sentence(tmp_path: Path, pictures: Path) -> 
     assert Index.open(index).add(pictures).added == 6
 
 
+@pytest.mark.parametrize("files", [6, 8, 10, 12, 14])
+def test_few_file_descriptors_are_a_sentence(tmp_path: Path, pictures: Path, files: int) -> None:
+    """How many are enough depends on the machine; whatever is said, nobody is told of damage."""
+    index = tmp_path / "index"
+    Index.create(index, detector="canny").add(pictures / "inner")
+    for words in (["index", str(pictures), "--jobs", "2"], ["info"], ["check"]):
+        command = [sys.executable, "-m", "sketchseek.cli", *words, "--index", str(index)]
+        limited = ["sh", "-c", f'ulimit -n {files} && exec "$@"', "sh", *command]
+        done = subprocess.run(limited, capture_output=True, text=True, check=False)
+        assert done.returncode in (0, 1)
+        assert "Traceback" not in done.stderr
+        assert "damaged" not in done.stderr
+    assert Index.open(index).add(pictures).failed == []
+    assert len(Index.open(index)) == 6
+
+
 def test_ctrl_c_commits_what_is_finished(tmp_path: Path, draw_picture: Any, durability: ModuleType) -> None:
     import signal
 

@@ -17,10 +17,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sketchseek.errors import SketchseekError
+from sketchseek.errors import DamagedError, SketchseekError
 from sketchseek.storage import durable
 from sketchseek.storage import snapshot as snapshot_module
 from sketchseek.storage import store as store_module
+from sketchseek.storage.location import Location
 from sketchseek.storage.schema import (
     SCHEMA_VERSION,
     Expansion,
@@ -30,7 +31,7 @@ from sketchseek.storage.schema import (
     thumbnail_sum,
 )
 from sketchseek.storage.snapshot import Snapshot
-from sketchseek.storage.store import Change, Location, Store, Version
+from sketchseek.storage.store import Change, Store, Version
 
 RECIPE = Recipe("compact", {"frequencies": [0.0, 1.5]}, 4, 9, "canny", "1")
 
@@ -144,7 +145,7 @@ def test_files_are_on_disk_before_the_commit_and_the_manifest_before_it_is_ackno
     at = events.index("commit")
     kinds = [os.path.splitext(event)[1] or os.path.basename(event) for event in events]
     assert sorted(kinds[:at]) == [".arrow", ".lance", "_deletions", "data"]
-    assert sorted(kinds[at + 1 :]) == [".manifest", "_versions"]
+    assert kinds[at + 1 :] == [".manifest", "_versions", ".tmp", "index"], "the seal comes last"
 
 
 def manifests(store: Store) -> list[Path]:
@@ -153,21 +154,62 @@ def manifests(store: Store) -> list[Path]:
 
 
 def test_a_manifest_torn_by_a_power_cut_is_put_aside(store: Store) -> None:
+    """Nobody was told of it: the seal is that of the version before, or of an index that has none."""
+    add(store, "a")
+    seal = store.location.folder / "seal"
+    for before in (seal.read_bytes(), None):
+        add(store, "b")
+        newest = manifests(store)[0]
+        whole = newest.read_bytes()
+        for torn in (b"", b"LA", whole[:20]):
+            newest.write_bytes(torn)
+            seal.unlink(missing_ok=True) if before is None else seal.write_bytes(before)
+            again = Store.open(store.location.text)
+            assert ids_in(again) == ["a"]
+            assert (store.location.folder / f"torn-{newest.name}").read_bytes() == torn
+            newest.write_bytes(whole)
+        store = Store.open(store.location.text)
+        assert ids_in(store) == ["a", "b"]
+        add(store, forget=["b"])
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "gone", "all gone"])
+def test_a_manifest_that_was_acknowledged_is_put_back(store: Store, damage: str) -> None:
     add(store, "a")
     add(store, "b")
     newest = manifests(store)[0]
-    for torn in (b"", b"LA", newest.read_bytes()[:20]):
-        newest.write_bytes(torn)
-        again = Store.open(store.location.text)
-        assert ids_in(again) == ["a"]
-        assert (store.location.folder / f"torn-{newest.name}").read_bytes() == torn
-        add(again, "b")
-        assert ids_in(Store.open(store.location.text)) == ["a", "b"]
+    whole = newest.read_bytes()
+    if damage == "cut":
+        newest.write_bytes(whole[:-20])
+    elif damage == "flip":
+        newest.write_bytes(whole[:40] + bytes([whole[40] ^ 1]) + whole[41:])
+    else:
+        for manifest in manifests(store) if damage == "all gone" else [newest]:
+            manifest.unlink()
+    assert Location(store.location.text).exists()
+    assert Location(store.location.text).identity() == store.current.identity
+    other = Store.open(store.location.text)
+    assert ids_in(other) == ["a", "b"]
+    assert manifests(other)[0].read_bytes() == whole
+    newest.unlink()
+    add(store, "c")  # a writer puts it back, too
+    assert ids_in(store) == ids_in(Store.open(store.location.text)) == ["a", "b", "c"]
+
+
+def test_a_table_that_somebody_took_away_is_not_put_back(store: Store) -> None:
+    add(store, "a")
+    shutil.rmtree(store.location.table)
+    assert not Location(store.location.text).exists()
+    with pytest.raises(SketchseekError, match="There is no index"):
+        Store.open(store.location.text)
+    add(Store.create(store.location.text, RECIPE), "b")
+    assert ids_in(Store.open(store.location.text)) == ["b"]
 
 
 def test_no_more_than_the_newest_manifest_is_put_aside(store: Store) -> None:
     add(store, "a")
     add(store, "b")
+    (store.location.folder / "seal").unlink()
     before = manifests(store)
     for manifest in before[:2]:
         manifest.write_bytes(b"")
@@ -189,7 +231,42 @@ def test_what_others_leave_in_the_folder_is_passed_over(store: Store) -> None:
     assert ids_in(Store.open(store.location.text)) == ["b"]
 
 
-@pytest.mark.parametrize("number", [errno.EIO, errno.EACCES, errno.EMFILE])
+def test_a_folder_whose_name_is_no_text_is_refused_in_words(tmp_path: Path) -> None:
+    with pytest.raises(SketchseekError, match="is no text"):
+        Location(os.fsdecode(os.fsencode(tmp_path) + b"/\xff"))
+
+
+def damage_file(path: Path, how: str) -> None:
+    content = path.read_bytes()
+    if how == "gone":
+        path.unlink()
+    elif how == "cut":
+        path.write_bytes(content[: len(content) // 2])
+    else:
+        at = content.index(bytes([1, 2, 3, 4])) if how == "code" else len(content) // 3
+        path.write_bytes(content[:at] + bytes([content[at] ^ 16]) + content[at + 1 :])
+
+
+@pytest.mark.parametrize("how", ["gone", "cut", "flip", "code"])
+@pytest.mark.parametrize("kind", ["data", "_deletions"])
+def test_damage_is_said_and_copied_nowhere(store: Store, kind: str, how: str) -> None:
+    add(store, "a", "b", "c", "d")
+    add(store, forget=["a", "b"])
+    version = store.version
+    Store.open(store.location.text).current.verify(store.dataset.get_fragments())
+    (file,) = (Path(store.location.table) / kind).iterdir()
+    damage_file(file, "flip" if kind == "_deletions" and how == "code" else how)
+    for spoilt in (store, Store.open(store.location.text)):
+        with pytest.raises(DamagedError, match=r"is damaged: "):
+            Snapshot.of(spoilt)
+        with pytest.raises(DamagedError):
+            spoilt.tidy()  # would merge what is left of the fragment into a new file
+    assert store.location.latest_version() == version
+    store.drop([0])
+    assert ids_in(Store.open(store.location.text)) == []
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.EACCES, errno.ENOMEM])
 def test_a_manifest_that_cannot_be_read_stays_where_it_is(
     store: Store, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from ..contours.source import open_regular
 from ..errors import SketchseekError
-from .walk import Stat, Walk, is_under
+from .walk import Stat, Walk, below
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +76,7 @@ def compare(
     kept = list(walk.unseen)
     if not forget_missing:
         kept += [*walk.missing, *walk.empty]
+    is_root, is_kept = below(roots), below(kept)
     met: set[bytes] = set()
     for row in known:
         if row.path in met:
@@ -91,7 +92,7 @@ def compare(
                 changes.bare.append(row)
             else:
                 changes.same.append(row)
-        elif is_under(row.path, roots) and not is_under(row.path, kept):
+        elif is_root(row.path) and not is_kept(row.path):
             changes.vanished.append(row)
     changes.fresh = [path for path in walk.files if path not in met]
     return changes

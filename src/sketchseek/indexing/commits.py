@@ -9,12 +9,12 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..errors import SketchseekError
+from ..errors import DamagedError, SketchseekError
 from ..storage.durable import uninterrupted
+from ..storage.location import reading
 from ..storage.schema import schema_of, thumbnail_sum
 from ..storage.store import Change, Store
 from .changes import Known
@@ -64,7 +64,8 @@ def read_known(store: Store) -> list[Known]:
     columns = {name: name for name in _COLUMNS}
     if store.recipe.expansion is not None:
         columns["expanded"] = "expansion IS NOT NULL"
-    return _known_of(store.dataset.to_table(columns=columns))
+    with reading(store.location):
+        return _known_of(store.dataset.to_table(columns=columns))
 
 
 def _known_of(table: pa.Table) -> list[Known]:
@@ -78,6 +79,16 @@ def _by_path(known: Iterable[Known]) -> dict[bytes, Known]:
     for row in known:
         rows.setdefault(row.path, row)
     return rows
+
+
+def keep_tidy(store: Store) -> None:
+    """Housekeeping: the pictures are safe without it, unless it finds that they are not."""
+    try:
+        store.tidy()
+    except DamagedError:
+        raise
+    except SketchseekError:
+        pass
 
 
 class Commits:
@@ -134,8 +145,7 @@ class Commits:
             self._report.add_failure(path, reason)
         self._commits += 1
         if self._commits % TIDY_COMMITS == 0:
-            with suppress(SketchseekError):  # housekeeping
-                self._store.tidy()
+            keep_tidy(self._store)
 
     def forget(self, rows: Sequence[Known], count: bool = True) -> None:
         """Forget pictures that are no longer there, unless somebody has just moved them."""
@@ -224,8 +234,7 @@ class Commits:
 
     def _rewrite(self, items: dict[str, Item], settled: _Settled, forget: list[str]) -> pa.Table:
         """The rows of pictures whose content is the same, with another path, time or expansion."""
-        table = self._store.rows(list(items), [field.name for field in schema_of(self._store.recipe)])
-        rows = table.to_pylist()
+        rows = self._store.whole_rows(list(items)).to_pylist()
         for row in rows:
             item = items[row["id"]]
             forget.append(row["id"])

@@ -14,6 +14,7 @@ class Report:
     `expanded` are pictures as they were that got the descriptor they lacked; `described`, views.
     `failed` pairs each unreadable picture's path with the reason, those known from before included.
     `looking` is how many of the seconds went into looking for changes.
+    `repaired` says what was damaged in the index, and was made again.
     `kept` pairs a path whose pictures were neither looked at nor forgotten with the reason.
     `empty` are the paths given that hold no picture, and never did.
     """
@@ -28,6 +29,7 @@ class Report:
     failed: list[tuple[str, str]] = field(default_factory=list)
     kept: list[tuple[str, str]] = field(default_factory=list)
     empty: list[str] = field(default_factory=list)
+    repaired: list[str] = field(default_factory=list)
     interrupted: bool = False
     looking: float = 0.0
     seconds: float = 0.0
@@ -45,6 +47,7 @@ class Report:
             "failed": [{"picture": picture, "reason": reason} for picture, reason in self.failed],
             "kept": [{"path": path, "reason": reason} for path, reason in self.kept],
             "empty": self.empty,
+            "repaired": self.repaired,
             "interrupted": self.interrupted,
             "seconds": round(self.seconds, 3),
         }

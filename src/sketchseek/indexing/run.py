@@ -15,9 +15,9 @@ from ..shape.engine.device import usable
 from ..storage.schema import Recipe
 from ..storage.store import Change, Store
 from .changes import Changes, compare, moves
-from .commits import Commits, Move, read_known
+from .commits import Commits, Move, keep_tidy, read_known
 from .report import Report
-from .walk import Walk, absolute, is_under, walk
+from .walk import Walk, absolute, below, is_under, walk
 from .worker import Gone, Task
 from .workers import Workers
 
@@ -54,6 +54,7 @@ def update(
     start = time.monotonic()
     roots = list(dict.fromkeys(absolute(path) for path in paths))
     store.refresh()
+    store.check_lengths()
     store.upgrade()
     known = read_known(store)
     seen = walk(roots, options.exclude)
@@ -89,20 +90,19 @@ def update(
             report.unchanged -= 1
             report.add_failure(row.path, row.failure)
     if not report.interrupted:
-        with suppress(SketchseekError):  # housekeeping; the pictures are safe without it
-            store.tidy()
+        keep_tidy(store)
     report.seconds = time.monotonic() - start
     return report
 
 
 def remove(store: Store, paths: Sequence[str | bytes | os.PathLike[str]]) -> int:
     """Forget the pictures at or under `paths`; how many there were."""
-    roots = [absolute(path) for path in paths]
+    is_chosen = below(absolute(path) for path in paths)
     count = 0
 
     def prepare() -> Change:
         nonlocal count
-        rows = [row for row in read_known(store) if is_under(row.path, roots)]
+        rows = [row for row in read_known(store) if is_chosen(row.path)]
         count = sum(row.failure is None for row in rows)
         return Change(forget=[row.id for row in rows])
 

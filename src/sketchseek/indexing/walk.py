@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 
@@ -49,7 +49,20 @@ def absolute(path: str | bytes | os.PathLike[str]) -> bytes:
 
 def is_under(path: bytes, roots: Iterable[bytes]) -> bool:
     """Whether `path` is one of the roots or lies below one."""
-    return any(path == root or path.startswith(root.rstrip(b"/") + b"/") for root in roots)
+    return below(roots)(path)
+
+
+def below(roots: Iterable[bytes]) -> Callable[[bytes], bool]:
+    """The same for many paths: what it takes doesn't grow with the number of roots."""
+    places = {root.rstrip(b"/") for root in roots}
+
+    def is_below(path: bytes) -> bool:
+        path = path.rstrip(b"/")
+        while path and path not in places:
+            path = path.rpartition(b"/")[0]
+        return path in places
+
+    return is_below
 
 
 def walk(roots: Sequence[bytes], exclude: Sequence[str] = ()) -> Walk:

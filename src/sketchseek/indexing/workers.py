@@ -31,7 +31,7 @@ _START = "import sys; sys.path[:] = {path!r}; from sketchseek.indexing.worker im
 class _Worker:
     def __init__(self, recipe: Recipe, device: str) -> None:
         ours, theirs = socket.socketpair()
-        with theirs:
+        with ours, theirs:
             package = str(Path(__file__).resolve().parents[2])
             path = [package, *(entry for entry in sys.path if entry and entry != package)]
             threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -44,7 +44,7 @@ class _Worker:
                 process_group=0,  # Ctrl-C is for the parent, which lets the workers finish
                 env={**os.environ, **threads},
             )
-        self.connection = Connection(ours.detach())
+            self.connection = Connection(ours.detach())
         self.connection.send((recipe, device))
         self.ready = False
         self.sent: deque[Task] = deque()
@@ -95,7 +95,7 @@ class Workers:
 
     def __init__(self, recipe: Recipe, jobs: int, device: str = "cpu") -> None:
         self._recipe, self._device = recipe, device
-        self._recipes = jobs
+        self._jobs = jobs
         self._workers: list[_Worker] = []
 
     def __enter__(self) -> Workers:
@@ -112,7 +112,8 @@ class Workers:
         """Answers as they come, one for each task; None at least every half second."""
         waiting = deque(tasks)
         again: set[bytes] = set()  # pictures in hand when a worker ended: given a second chance
-        self._workers = [_Worker(self._recipe, self._device) for _ in range(min(self._recipes, len(waiting)))]
+        for _ in range(min(self._jobs, len(waiting))):
+            self._hire()
         while waiting or any(worker.sent for worker in self._workers):
             for worker in list(self._workers):
                 while waiting and len(worker.sent) < AHEAD:
@@ -157,7 +158,16 @@ class Workers:
                 worker.sent.append(blamed)
         waiting.extendleft(reversed(worker.sent))
         if waiting:
+            self._hire()
+
+    def _hire(self) -> None:
+        """One more worker; where there are too many open files or processes for it, those there will do."""
+        try:
             self._workers.append(_Worker(self._recipe, self._device))
+        except OSError as error:
+            if not self._workers:
+                reason = error.strerror or str(error)
+                raise SketchseekError(f"The programs that read pictures don't start: {reason}.") from error
 
 
 def _failure(task: Task, reason: str) -> Result:

@@ -99,7 +99,7 @@ class Library:
     @property
     def command(self) -> str:
         """What a person types to fill the index."""
-        from ..storage.store import Location
+        from ..storage.location import Location
 
         return f"sketchseek index ~/Pictures --index {shlex.quote(str(Location(self.where)))}"
 

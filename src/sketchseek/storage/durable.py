@@ -59,6 +59,16 @@ def replace_file(temporary: Path, final: Path) -> None:
         _sync(final.parent)
 
 
+def write_file(path: Path, content: bytes) -> None:
+    """Write a small file in one step and on disk; what is there stays when it can't be."""
+    temporary = path.with_name(f"{path.name}.tmp")
+    try:
+        temporary.write_bytes(content)
+        replace_file(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
 @contextmanager
 def uninterrupted() -> Iterator[None]:
     """Ctrl-C and a request to end wait until the block is through. Only the main thread ever gets them."""
@@ -82,13 +92,30 @@ def exclusive(path: Path) -> Iterator[None]:
 
     A file system that has no locks gives none; the table still merges commits there.
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    descriptor, process = _locked(path), os.getpid()
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        except OSError as error:
-            if error.errno not in _NO_LOCKS_HERE:
-                raise
         yield
     finally:
+        if os.getpid() == process:  # one that was forked meanwhile holds the lock as well, and may live on
+            with suppress(OSError):
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
+        os.close(descriptor)
+
+
+def _locked(path: Path) -> int:
+    """A descriptor of the file that is at `path` once the lock is held: somebody may have taken it away."""
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            except OSError as error:
+                if error.errno not in _NO_LOCKS_HERE:
+                    raise
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(descriptor), os.stat(path)):
+                    return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
         os.close(descriptor)

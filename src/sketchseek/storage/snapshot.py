@@ -8,7 +8,6 @@ a checksum of its own.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Callable
@@ -22,9 +21,11 @@ from numpy.typing import NDArray
 
 from ..errors import SketchseekError
 from ..shape.descriptor import norms
+from .checksum import checksum, checksum_of_part, digest
 from .durable import exclusive, replace_file
+from .location import Location
 from .schema import Recipe, schema_of, settings_of
-from .store import Location, Store, Version
+from .store import Store, Version
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,8 +35,6 @@ COPIED_BYTES = 2**28
 """A file up to this long is read into memory, where nothing can happen to it; a longer one is mapped."""
 _ALIGNMENT = 64
 _DIGEST = 16
-_PAGE = 4096
-_BLOCK = 2**24
 _FRAME_BYTES = 16
 
 
@@ -122,13 +121,22 @@ class Snapshot:
             return None
 
     @classmethod
+    def is_kept(cls, location: Location, identity: str) -> bool:
+        """Whether there is a file for that version, whatever is in it; OSError when it can't be opened."""
+        try:
+            with _file(location, identity).open("rb"):
+                return True
+        except FileNotFoundError:
+            return False
+
+    @classmethod
     def _from(cls, file: IO[bytes], identity: str) -> Snapshot | None:
         if file.read(len(MAGIC)) != MAGIC:
             return None
         size = os.fstat(file.fileno()).st_size
-        length, digest = int.from_bytes(file.read(8), "little"), file.read(_DIGEST)
+        length, expected = int.from_bytes(file.read(8), "little"), file.read(_DIGEST)
         head = file.read(min(length, size))
-        if hashlib.blake2b(head, digest_size=_DIGEST).digest() != digest:
+        if digest(head) != expected:
             return None
         header = json.loads(head)
         if header["identity"] != identity or header["bytes"] != size:
@@ -140,8 +148,8 @@ class Snapshot:
         mapping = None
         if size <= COPIED_BYTES:
             file.seek(0)
-            content = np.fromfile(file, np.uint8)
-            if not all(_checksum(content[e.offset : e.end]) == e.sum for e in listing):
+            content = np.frombuffer(file.read(), np.uint8)
+            if not all(checksum(content[e.offset : e.end]) == e.sum for e in listing):
                 return None
         else:
             mapping = _Mapping(file, listing)
@@ -229,34 +237,12 @@ class _Mapping:
     def is_whole(self) -> bool:
         """Whether every array has its checksum. Read, not mapped: there a disk's error would be a signal."""
         try:
-            return self.is_intact() and all(self._sum(entry) == entry.sum for entry in self._listing)
+            return self.is_intact() and all(
+                checksum_of_part(self._descriptor, entry.offset, entry.end) == entry.sum
+                for entry in self._listing
+            )
         except OSError:
             return False
-
-    def _sum(self, entry: _Entry) -> str:
-        sums = hashlib.blake2b(digest_size=_DIGEST)
-        for start in range(entry.offset, entry.end, _BLOCK):
-            wanted = min(_BLOCK, entry.end - start)
-            block = os.pread(self._descriptor, wanted, start)
-            if len(block) != wanted:
-                raise OSError("the file ends early")
-            _add_pages(sums, np.frombuffer(block, np.uint8))
-        return sums.hexdigest()
-
-
-def _checksum(content: NDArray[np.uint8]) -> str:
-    """The digest of the sums of the pages: as fast as memory, and another for any bit that is another."""
-    sums = hashlib.blake2b(digest_size=_DIGEST)
-    for start in range(0, len(content), _BLOCK):
-        _add_pages(sums, content[start : start + _BLOCK])
-    return sums.hexdigest()
-
-
-def _add_pages(sums: Any, block: NDArray[np.uint8]) -> None:
-    whole = len(block) // _PAGE * _PAGE
-    pages = block[:whole].view(np.uint64).reshape(-1, _PAGE // 8)
-    sums.update(pages.sum(axis=1, dtype=np.uint64).tobytes())
-    sums.update(block[whole:].tobytes())
 
 
 _LAYOUT: dict[str, tuple[str, Callable[[Recipe], tuple[int, ...]]]] = {
@@ -318,6 +304,7 @@ def _read(version: Version, fragments: list[Any]) -> list[dict[str, NDArray[Any]
         columns.append("expansion")
     parts = []
     if fragments:
+        version.verify(fragments)
         batches = version.batches(columns, "failure IS NULL", fragments)
         parts = [_arrays_of(batch, version.recipe) for batch in batches if batch.num_rows]
     empty = schema_of(version.recipe).empty_table().select(columns)
@@ -388,7 +375,7 @@ def _expansion(values: list[bytes | None], dimension: int) -> NDArray[np.float16
 
 def _header(words: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> tuple[bytes, dict[str, int], int]:
     """The bytes before the arrays, where each array goes, and the length of the file."""
-    sums = {name: _checksum(np.ascontiguousarray(a).reshape(-1).view(np.uint8)) for name, a in arrays.items()}
+    sums = {name: checksum(np.ascontiguousarray(a).reshape(-1).view(np.uint8)) for name, a in arrays.items()}
     size = 4096  # room for the header, whose length depends on the offsets in it
     while True:
         offsets, end = {}, size
@@ -397,8 +384,7 @@ def _header(words: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> tuple[byt
             end += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
         listing = {name: (a.dtype.str, a.shape, offsets[name], sums[name]) for name, a in arrays.items()}
         text = json.dumps({"bytes": end, **words, "arrays": listing}).encode()
-        digest = hashlib.blake2b(text, digest_size=_DIGEST).digest()
-        head = MAGIC + len(text).to_bytes(8, "little") + digest + text
+        head = MAGIC + len(text).to_bytes(8, "little") + digest(text) + text
         if len(head) <= size:
             return head, offsets, end
         size *= 2

@@ -9,19 +9,20 @@ until the next `index` run, which keeps one.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import NoIndexError, OtherPlaceError, SketchseekError
-from .durable import exclusive, replace_file, sync_files
+from ..errors import OtherPlaceError
+from .checksum import checksum_of_file
+from .durable import sync_files
+from .location import Location, damaged, in_words, no_index, reading, unreadable
 from .schema import (
     METADATA_KEY,
     SCHEMA_VERSION,
@@ -33,18 +34,17 @@ from .schema import (
     schema_of,
     to_read,
 )
+from .seal import NAME as SEAL
+from .seal import Seal, identity_of
 
 if TYPE_CHECKING:
     import lance
+    import numpy as np
     import pyarrow as pa
+    from numpy.typing import NDArray
 
-TABLE = "pictures.lance"
-LOCK = "lock"
 KEEP_OLD_VERSIONS = timedelta(minutes=10)  # a reader that opened a version may go on reading it
 MANY_FRAGMENTS = 32
-_LAST_VERSION = 2**64 - 1  # Lance counts down from here in the names of its manifests
-_MANIFEST_NAME = re.compile(r"\d{20}\.manifest")
-_MANIFEST_END = b"LANC"
 
 
 @dataclass(frozen=True)
@@ -58,80 +58,11 @@ class Change:
         return bool(self.forget) or (self.rows is not None and len(self.rows) > 0)
 
 
-class Location:
-    """A folder on this machine, or a URI of an object store."""
-
-    def __init__(self, where: str | os.PathLike[str]) -> None:
-        text = os.fspath(where)
-        self.is_uri = re.match(r"[a-z][a-z0-9+.-]+://", text) is not None
-        self.text = text.rstrip("/") if self.is_uri else os.path.abspath(text)
-
-    def __str__(self) -> str:
-        return self.text
-
-    @property
-    def table(self) -> str:
-        """Where the Lance table is."""
-        return f"{self.text}/{TABLE}"
-
-    @property
-    def folder(self) -> Path:
-        """The local folder; for a URI, a cache folder of its own on this machine."""
-        if not self.is_uri:
-            return Path(self.text)
-        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        return cache / "sketchseek" / hashlib.blake2b(self.text.encode(), digest_size=12).hexdigest()
-
-    def exists(self) -> bool:
-        """Whether an index is there."""
-        if not self.is_uri:
-            return self.latest_version() is not None
-        try:
-            Store.open(self.text)
-        except SketchseekError:
-            return False
-        return True
-
-    def manifests(self) -> list[Path]:
-        """The manifests of a local table, one a version, from the newest to the oldest.
-
-        What others leave beside them, as macOS does its `._` files, is passed over.
-        """
-        if self.is_uri:
-            return []
-        folder = f"{self.table}/_versions"
-        try:
-            names = os.listdir(folder)
-        except (FileNotFoundError, NotADirectoryError):
-            return []
-        except OSError as error:
-            raise _unreadable(self, error) from error
-        return [Path(folder, name) for name in sorted(names) if _MANIFEST_NAME.fullmatch(name)]
-
-    def latest_version(self) -> int | None:
-        """The newest committed version, read from file names alone; None where that takes Lance."""
-        manifests = self.manifests()
-        return _number(manifests[0]) if manifests else None
-
-    def identity(self, manifest: Path | None = None) -> str | None:
-        """What the newest version, or a manifest's, is known by; None where there is none or it takes Lance.
-
-        A manifest names files that no other table has, and the time of its commit.
-        """
-        for path in [manifest] if manifest is not None else self.manifests():
-            try:
-                return _identity(_number(path), path.read_bytes())
-            except FileNotFoundError:
-                continue  # an old version that another process has just taken away
-            except OSError as error:
-                raise _unreadable(self, error) from error
-        return None
-
-
 @dataclass(frozen=True)
 class Version:
     """One version of the table. Nothing moves it on, so that any number of threads may read it."""
 
+    location: Location
     dataset: lance.LanceDataset
     recipe: Recipe
     schema: int
@@ -142,13 +73,18 @@ class Version:
     def of(cls, dataset: lance.LanceDataset, location: Location) -> Version:
         """What was opened there."""
         words = _words_of(dataset, location)
+        content: bytes | None
         if location.is_uri:
             files = [repr(fragment.metadata) for fragment in dataset.get_fragments()]
             content = repr((dataset.schema.metadata, files)).encode()
-            identity = _identity(dataset.version, content)
         else:
-            identity = location.identity(_manifest(location, dataset.version)) or ""
-        return cls(dataset, Recipe.from_json(words), schema_number(words), identity)
+            try:
+                content = location.manifest(dataset.version).read_bytes()
+            except OSError:
+                content = None  # an old version that another process has just taken away
+        identity = "" if content is None else identity_of(dataset.version, content)
+        with reading(location):
+            return cls(location, dataset, Recipe.from_json(words), schema_number(words), identity)
 
     @property
     def number(self) -> int:
@@ -163,9 +99,57 @@ class Version:
         Those that came after this version's schema are derived; what they are derived from comes along.
         """
         names = to_read(columns, self.schema)
-        scanner = self.dataset.scanner(columns=names, filter=where, fragments=fragments, scan_in_order=True)
-        for batch in scanner.to_batches():
-            yield completed(batch, self.schema)
+        with reading(self.location):
+            scanner = self.dataset.scanner(
+                columns=names, filter=where, fragments=fragments, scan_in_order=True
+            )
+            for batch in scanner.to_batches():
+                yield completed(batch, self.schema)
+
+    def verify(self, fragments: Iterable[Any]) -> None:
+        """Raise DamagedError unless the files of these fragments are what was written."""
+        for name, reason in self.differing(fragments):
+            raise damaged(self.location, f"{name}: {reason}")
+
+    def differing(self, fragments: Iterable[Any], again: bool = False) -> Iterator[tuple[str, str]]:
+        """Files of these fragments that are not what was written, and why.
+
+        One that was found to be so, and has the same time since, is not read once more unless `again`.
+        """
+        seal = None if self.location.is_uri else Seal.read(self.location.folder)
+        if seal is None:
+            return
+        table = Path(self.location.table)
+        for name in _files_of(fragments):
+            state = _state(table / name)
+            if again or state is None or state not in _verified:
+                try:
+                    reason = seal.differs(table, name)
+                except OSError as error:
+                    raise unreadable(self.location, error) from error
+                if reason is not None:
+                    yield name, reason
+                elif state is not None:
+                    _verified.add(state)
+
+
+_verified: set[tuple[str, int, int, int]] = set()
+
+
+def _state(path: Path) -> tuple[str, int, int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return str(path), found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _files_of(fragments: Iterable[Any]) -> Iterator[str]:
+    """Names inside the table's folder."""
+    for fragment in fragments:
+        yield from (f"data/{file.path}" for file in fragment.data_files())
+        if fragment.deletion_file():
+            yield fragment.deletion_file()
 
 
 class Store:
@@ -188,9 +172,11 @@ class Store:
         with in_words(location):
             if not location.is_uri:
                 location.folder.mkdir(parents=True, exist_ok=True)
-            with _turn(location):
+            with location.turn():
+                if not location.is_uri and not location.exists():
+                    (location.folder / SEAL).unlink(missing_ok=True)  # of a table that was here
                 try:
-                    dataset = lance.write_dataset(
+                    lance.write_dataset(
                         schema.empty_table(),
                         location.table,
                         schema=schema,
@@ -200,25 +186,16 @@ class Store:
                 except OSError as error:
                     if "already exists" not in str(error):
                         raise
-                    dataset = lance.dataset(location.table)
-                if not location.is_uri:
-                    _sync_manifest(location)
-        return cls(location, dataset)
+                store = cls(location, _opened(location))
+                store._committed(store.dataset)
+        return store
 
     @classmethod
     def open(cls, where: str | os.PathLike[str]) -> Store:
         """Open an index that is there; a sentence says so when none is."""
-        import lance
-
         location = Location(where)
-        _put_torn_manifest_aside(location)
-        try:
-            dataset = lance.dataset(location.table)
-        except (ValueError, OSError) as error:
-            if "not found" in str(error).lower() or "does not exist" in str(error).lower():
-                raise no_index(location) from error
-            raise _unreadable(location, error) from error
-        return cls(location, dataset)
+        location.mend()
+        return cls(location, _opened(location))
 
     @property
     def dataset(self) -> lance.LanceDataset:
@@ -240,14 +217,19 @@ class Store:
         before = self.current.identity
         if not self.location.is_uri and self.location.identity() == before:
             return False
-        self.current = Version.of(self._opened_anew(), self.location)
+        self.location.mend()
+        self.current = Version.of(_opened(self.location), self.location)
         return self.current.identity != before
 
-    def _opened_anew(self) -> lance.LanceDataset:
-        """The newest version, for one call alone: what other threads read is never moved nor written with."""
-        import lance
-
-        return lance.dataset(self.location.table)
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """A writer's turn, with the newest version to write to."""
+        with in_words(self.location), self.location.turn():
+            self.location.mend_in_turn()
+            if self.location.is_uri or self.location.identity() != self.current.identity:
+                self.current = Version.of(_opened(self.location), self.location)
+            self._upgrade()
+            yield
 
     def table(self, columns: list[str], where: str | None = None) -> pa.Table:
         """Columns of every row, or of the rows an SQL condition picks."""
@@ -263,6 +245,37 @@ class Store:
         quoted = ", ".join("'" + identifier.replace("'", "''") + "'" for identifier in ids)
         return self.table([*columns, "id"] if "id" not in columns else columns, f"id IN ({quoted})")
 
+    def whole_rows(self, ids: Collection[str]) -> pa.Table:
+        """All columns of the rows with these ids, to be written again: their files are verified first."""
+        import numpy as np
+
+        touched = set(np.unique(self._addresses(ids) >> 32).tolist())
+        self.current.verify(f for f in self.dataset.get_fragments() if f.fragment_id in touched)
+        return self.rows(ids, schema_of(self.recipe).names)
+
+    def _addresses(self, ids: Collection[str]) -> NDArray[np.uint64]:
+        """Where the rows with these ids are: the fragment in the upper half, the row in it in the lower."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        with reading(self.location):
+            table = self.dataset.to_table(columns=["id"], with_row_address=True)
+            found = pc.is_in(table["id"], pa.array(list(ids), pa.string()))
+            addresses: NDArray[np.uint64] = table["_rowaddr"].filter(found).to_numpy()
+        return addresses
+
+    def check_lengths(self) -> None:
+        """Raise DamagedError when a file is gone or cut short. Little is read: flipped bits are not seen."""
+        seal = None if self.location.is_uri else Seal.read(self.location.folder)
+        if seal is not None and seal.identity == self.current.identity:
+            for name in seal.missing(Path(self.location.table)):
+                raise damaged(self.location, f"{name}: it is gone or cut short")
+
+    def seal(self) -> None:
+        """Note the checksums of files that nobody noted them of."""
+        with self._turn():
+            self._committed(_opened(self.location))
+
     def bytes_on_disk(self) -> int:
         """What the index takes; in an object store, what its newest version takes."""
         if self.location.is_uri:
@@ -275,9 +288,7 @@ class Store:
         `prepare` runs when no other writer can come between (again, where a commit met another one).
         """
         for attempt in range(20):
-            with in_words(self.location), _turn(self.location):
-                self.refresh()
-                self._upgrade()
+            with self._turn():
                 change = prepare()
                 if not change:
                     return change
@@ -315,12 +326,8 @@ class Store:
         if not ids:
             return [], []
         import numpy as np
-        import pyarrow as pa
-        import pyarrow.compute as pc
 
-        table = self.dataset.to_table(columns=["id"], with_row_address=True)
-        found = pc.is_in(table["id"], pa.array(list(ids), pa.string()))
-        addresses = table["_rowaddr"].filter(found).to_numpy()
+        addresses = self._addresses(ids)
         updated, removed = [], []
         for fragment_id in np.unique(addresses >> 32):
             offsets = addresses[addresses >> 32 == fragment_id] & 0xFFFFFFFF
@@ -332,9 +339,17 @@ class Store:
         return updated, removed
 
     def _committed(self, dataset: lance.LanceDataset) -> None:
-        self.current = Version.of(dataset, self.location)
+        """Go to the version that was just committed, once it and its seal are on disk."""
+        version = Version.of(dataset, self.location)
         if not self.location.is_uri:
-            _sync_manifest(self.location)
+            manifest, table = self.location.manifest(version.number), Path(self.location.table)
+            sync_files([manifest])
+            before = Seal.read(self.location.folder)
+            known = before.sums if before is not None else {}
+            names = _files_of(dataset.get_fragments())
+            sums = {name: known.get(name) or checksum_of_file(table / name) for name in names}
+            Seal(version.number, manifest.read_bytes(), sums).save(self.location.folder)
+        self.current = version
 
     def upgrade(self) -> None:
         """Give an index of an older schema the columns that came later.
@@ -354,15 +369,16 @@ class Store:
         current = self.current
         if current.schema == SCHEMA_VERSION:
             return
-        dataset = self._opened_anew()
+        dataset = _opened(self.location)
         names = [name for name in added_since(current.schema) if name not in dataset.schema.names]
-        merged = [
-            fragment.merge_columns(
-                lambda batch: completed(batch, current.schema).select(names),
-                columns=to_read(names, current.schema),
-            )
-            for fragment in (dataset.get_fragments() if names else ())
-        ]
+        with reading(self.location):
+            merged = [
+                fragment.merge_columns(
+                    lambda batch: completed(batch, current.schema).select(names),
+                    columns=to_read(names, current.schema),
+                )
+                for fragment in (dataset.get_fragments() if names else ())
+            ]
         if merged:
             fragments = [fragment for fragment, _ in merged]
             self._sync_data(fragments)
@@ -387,13 +403,22 @@ class Store:
         self._set(smallest=smallest)
 
     def _set(self, **changes: Any) -> None:
-        with in_words(self.location), _turn(self.location):
-            self.refresh()
-            self._upgrade()
-            dataset = self._opened_anew()
+        with self._turn():
+            dataset = _opened(self.location)
             recipe = replace(self.recipe, **changes)
             dataset.update_schema_metadata({METADATA_KEY.decode(): recipe.to_json()})
             self._committed(dataset)
+
+    def drop(self, fragments: Iterable[int]) -> None:
+        """Give up fragments, by their ids: what is damaged in them can't be read."""
+        import lance
+
+        with self._turn():
+            there = {fragment.fragment_id for fragment in self.dataset.get_fragments()}
+            operation = lance.LanceOperation.Delete([], sorted(there & set(fragments)), "damaged")
+            self._committed(
+                lance.LanceDataset.commit(self.location.table, operation, read_version=self.version)
+            )
 
     def tidy(self, keep: timedelta = KEEP_OLD_VERSIONS) -> None:
         """Merge small fragments and drop old versions and orphans, when there are enough of them.
@@ -401,10 +426,11 @@ class Store:
         Runs inside a writer's turn, so no file that another writer is about to commit is taken for an
         orphan. In an object store, where there are no turns, orphans wait for Lance's own seven days.
         """
-        with in_words(self.location), _turn(self.location):
-            dataset = self._opened_anew()
+        with self._turn():
+            dataset = _opened(self.location)
             self._merge_fragments(dataset)
-            dataset.cleanup_old_versions(keep, delete_unverified=not self.location.is_uri)
+            with reading(self.location):
+                dataset.cleanup_old_versions(keep, delete_unverified=not self.location.is_uri)
 
     def _merge_fragments(self, dataset: lance.LanceDataset) -> None:
         from lance.optimize import Compaction
@@ -416,6 +442,7 @@ class Store:
         chosen = worn | (small if len(small) >= MANY_FRAGMENTS else set())
         if not chosen:
             return
+        self.current.verify(f for f in fragments if f.fragment_id in chosen)
         options = {"excluded_fragment_ids": [i for i in live if i not in chosen], "batch_size": 1024}
         results = [task.execute(dataset) for task in Compaction.plan(dataset, options).tasks]
         if not results:
@@ -441,9 +468,19 @@ def _worth_merging(rows: dict[int, int]) -> set[int]:
     return chosen
 
 
-def no_index(location: Location) -> SketchseekError:
-    """The sentence for a place where no index is."""
-    return NoIndexError(f"There is no index in {location}.")
+def _opened(location: Location) -> lance.LanceDataset:
+    """The newest version, for one call alone: what other threads read is never moved nor written with."""
+    import lance
+
+    if not location.is_uri and not location.manifests():
+        raise no_index(location)
+    with reading(location):
+        try:
+            return lance.dataset(location.table)
+        except (ValueError, OSError) as error:
+            if location.is_uri and re.search("not found|does not exist", str(error), re.IGNORECASE):
+                raise no_index(location) from error
+            raise
 
 
 def _words_of(dataset: lance.LanceDataset, location: Location) -> bytes:
@@ -452,91 +489,3 @@ def _words_of(dataset: lance.LanceDataset, location: Location) -> bytes:
     if words is None:
         raise OtherPlaceError(f"{location} holds a table that sketchseek did not make.")
     return words
-
-
-def _turn(location: Location) -> Any:
-    return nullcontext() if location.is_uri else exclusive(location.folder / LOCK)
-
-
-def _manifest(location: Location, version: int) -> Path:
-    return Path(location.table, "_versions", f"{_LAST_VERSION - version:020d}.manifest")
-
-
-def _number(manifest: Path) -> int:
-    return _LAST_VERSION - int(manifest.stem)
-
-
-def _identity(version: int, content: bytes) -> str:
-    return f"{version}-{hashlib.blake2b(content, digest_size=12).hexdigest()}"
-
-
-def _sync_manifest(location: Location) -> None:
-    sync_files(location.manifests()[:1])
-
-
-def _put_torn_manifest_aside(location: Location) -> None:
-    """Move a last manifest that a power cut left unfinished out of the way: nobody was told that it is there.
-
-    Only the newest, and only one that was read and found torn: a manifest that can't be read may be whole,
-    and the one below was acknowledged.
-    """
-    try:
-        if not any(_is_torn(manifest) for manifest in location.manifests()[:1]):
-            return
-    except OSError as error:
-        raise _unreadable(location, error) from error
-    with in_words(location), _turn(location):
-        torn = [manifest for manifest in location.manifests()[:2] if _is_torn(manifest)]
-        if len(torn) > 1:
-            raise OtherPlaceError(
-                f"The index in {location} is damaged: its last two manifests are cut short. "
-                "Restore a copy of the folder, or index the pictures again in another place."
-            )
-        for manifest in torn:
-            replace_file(manifest, location.folder / f"torn-{manifest.name}")
-
-
-def _is_torn(manifest: Path) -> bool:
-    """Whether it is short or lacks its end."""
-    try:
-        with manifest.open("rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - len(_MANIFEST_END)))
-            return file.read() != _MANIFEST_END
-    except FileNotFoundError:
-        return False  # taken away since it was listed
-
-
-def _unreadable(location: Location, error: BaseException) -> SketchseekError:
-    return SketchseekError(f"Cannot read the index in {location}: {_reason(error)}.")
-
-
-@contextmanager
-def in_words(location: Location) -> Iterator[None]:
-    """Turn what the disk says into a sentence."""
-    try:
-        yield
-    except OSError as error:
-        text = str(error)
-        if "No space left" in text or "os error 28" in text or "Disk quota" in text:
-            raise SketchseekError(
-                f"The disk that holds the index in {location} is full: make room and run it again; "
-                "what was already indexed is safe."
-            ) from error
-        if "File too large" in text or "os error 27" in text:
-            raise SketchseekError(
-                f"The index in {location} may not grow further (a limit on file sizes): raise it and run it "
-                "again; what was already indexed is safe."
-            ) from error
-        if re.search(r"Read-only file system|Permission denied|os error (30|13)\b", text):
-            raise OtherPlaceError(
-                f"Cannot write the index in {location}: the folder is read-only for you."
-            ) from error
-        raise SketchseekError(f"Cannot write the index in {location}: {_reason(error)}.") from error
-
-
-def _reason(error: BaseException) -> str:
-    """One line without a full stop. Lance appends its own source positions; people need none of them."""
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
-    first = (str(error).splitlines() or [repr(error)])[0]
-    return re.sub(r",? ?\S+\.rs:\d+:\d+.*", "", first).rstrip(". ")

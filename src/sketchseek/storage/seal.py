@@ -1,0 +1,87 @@
+"""What was acknowledged last, kept twice: the newest manifest, and a checksum of each file that it names.
+
+Lance's files have no checksums, and all of a table hangs on its newest manifest. The seal is written after
+each commit, before it is acknowledged: a manifest that went away or changed is put back from it, and a file
+that is not what was written is found out before a row of it is used or copied.
+"""
+
+from __future__ import annotations
+
+import base64
+import errno
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from .checksum import checksum_of_file, digest
+from .durable import write_file
+
+NAME = "seal"
+_MAGIC = b"sketchseek seal 1\n"
+
+
+def identity_of(version: int, manifest: bytes) -> str:
+    """What no other version of this or another table has: a manifest names files that no other has."""
+    return f"{version}-{hashlib.blake2b(manifest, digest_size=12).hexdigest()}"
+
+
+@dataclass(frozen=True)
+class Seal:
+    """A version of the table. sums : checksums of its files by their names inside the table's folder."""
+
+    version: int
+    manifest: bytes
+    sums: dict[str, str]
+
+    @property
+    def identity(self) -> str:
+        """Of the version."""
+        return identity_of(self.version, self.manifest)
+
+    @classmethod
+    def read(cls, folder: Path) -> Seal | None:
+        """That of the index in a folder; None when there is none, or not a whole one."""
+        try:
+            content = (folder / NAME).read_bytes()
+            start = len(_MAGIC) + 16
+            if content[:start] != _MAGIC + digest(content[start:]):
+                return None
+            fields = json.loads(content[start:])
+            return cls(int(fields["version"]), base64.b64decode(fields["manifest"]), dict(fields["sums"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def save(self, folder: Path) -> None:
+        """Put it in the place of the one before, in one step and on disk."""
+        manifest = base64.b64encode(self.manifest).decode()
+        text = json.dumps({"version": self.version, "sums": self.sums, "manifest": manifest}).encode()
+        write_file(folder / NAME, _MAGIC + digest(text) + text)
+
+    def missing(self, table: Path) -> list[str]:
+        """Files of the version that the table lacks, or that have another length."""
+        return [n for n, total in self.sums.items() if _length(table / n) != int(total.partition("-")[0])]
+
+    def differs(self, table: Path, name: str) -> str | None:
+        """Why a file isn't what was written; None when it is, or nobody noted what was.
+
+        OSError when the system doesn't let one read it: that says nothing about the file.
+        """
+        try:
+            if name in self.sums and checksum_of_file(table / name) != self.sums[name]:
+                return "its content has changed"
+        except FileNotFoundError:
+            return "it is gone"
+        except OSError as error:
+            if error.errno != errno.EIO:
+                raise
+            return "the disk can't read it"
+        return None
+
+
+def _length(path: Path) -> int | None:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return None

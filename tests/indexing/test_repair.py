@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sketchseek import Index, Sketch
+from sketchseek.cli import main
+from sketchseek.errors import DamagedError
+from sketchseek.indexing.repair import check
+from sketchseek.storage.store import Store
+
+SQUARE = Sketch.from_strokes([[[0, 0], [100, 0], [100, 80], [0, 80], [0, 0]]])
+
+Answers = dict[str, tuple[float, tuple[float, ...], bytes]]
+
+
+def answers(index: Index) -> Answers:
+    hits = index.search(SQUARE, k=100)
+    thumbnails = index.thumbnails([hit.id for hit in hits])
+    return {hit.picture: (hit.score, hit.box, small) for hit, small in zip(hits, thumbnails, strict=True)}
+
+
+@pytest.fixture
+def where(tmp_path: Path, draw_picture: Any) -> Path:
+    """An index of three folders, each a fragment of its own; one picture of two was removed."""
+    index = Index.create(tmp_path / "index", detector="canny")
+    for number in range(15):
+        folder = tmp_path / "pictures" / str(number // 5)
+        folder.mkdir(parents=True, exist_ok=True)
+        draw_picture(folder / f"{number}.png", number)
+    for folder in sorted((tmp_path / "pictures").iterdir()):
+        index.add(folder, jobs=1)
+    for number in (0, 5):
+        removed = tmp_path / "pictures" / str(number // 5) / f"{number}.png"
+        removed.unlink()
+        index.remove(removed)
+    return tmp_path / "index"
+
+
+def files(where: Path, kind: str) -> list[Path]:
+    """Those in use."""
+    store, table = Store.open(where), where / "pictures.lance"
+    fragments = store.dataset.get_fragments()
+    return {
+        "data": [table / "data" / file.path for f in fragments for file in f.data_files()],
+        "deletion": [table / f.deletion_file() for f in fragments if f.deletion_file()],
+        "manifest": store.location.manifests(),
+        "snapshot": list(where.glob("snapshot-*.bin")),
+        "seal": [where / "seal"],
+    }[kind]
+
+
+def damage(path: Path, how: str) -> None:
+    content = path.read_bytes()
+    if how == "gone":
+        path.unlink()
+    elif how == "cut":
+        path.write_bytes(content[: len(content) // 2])
+    else:
+        at = len(content) // 3
+        path.write_bytes(content[:at] + bytes([content[at] ^ 4]) + content[at + 1 :])
+
+
+@pytest.mark.parametrize("how", ["gone", "cut", "flip"])
+@pytest.mark.parametrize("kind", ["data", "deletion", "manifest", "snapshot", "seal"])
+def test_whatever_is_damaged_is_said_or_does_no_harm_and_comes_back(
+    where: Path, kind: str, how: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    expected = answers(Index.open(where))
+    damage(files(where, kind)[0], how)
+    if kind in ("data", "deletion"):
+        with suppress(DamagedError):
+            assert answers(Index.open(where)) == expected
+    else:
+        assert answers(Index.open(where)) == expected
+    status = main(["check", "--index", str(where)])
+    assert "Traceback" not in capsys.readouterr().err
+    assert status == (1 if kind in ("data", "deletion", "seal") else 0)
+    assert main(["check", "--repair", "--jobs", "1", "--index", str(where)]) == 0
+    assert answers(Index.open(where)) == expected
+    assert main(["check", "--index", str(where)]) == 0
+    assert "All is well: 13 pictures." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("how", ["gone", "cut", "flip"])
+@pytest.mark.parametrize("kind", ["data", "deletion"])
+def test_index_says_what_is_lost_and_repairs_it(
+    where: Path, tmp_path: Path, kind: str, how: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a snapshot, too, which knows the names of pictures outside the folder that is indexed."""
+    expected = answers(Index.open(where))
+    damage(files(where, kind)[0], how)
+    files(where, "snapshot")[0].unlink()
+    with pytest.raises(DamagedError, match="is damaged: "):
+        Index.open(where)
+    assert main(["index", str(tmp_path / "pictures"), "--jobs", "1", "--index", str(where)]) == 0
+    said = capsys.readouterr().err
+    assert "repaired: " in said
+    assert "lost pictures" in said
+    assert answers(Index.open(where)) == expected
+
+
+def test_damage_that_is_met_while_adding_is_mended_in_the_same_run(where: Path, tmp_path: Path) -> None:
+    expected = answers(Index.open(where))
+    index = Index.open(where)
+    damage(files(where, "data")[0], "gone")
+    report = index.add(tmp_path / "pictures" / "2", jobs=1)
+    assert any("lost pictures" in sentence for sentence in report.repaired)
+    assert answers(index) == expected
+    assert index.add(tmp_path / "pictures", jobs=1).repaired == []
+
+
+def test_moving_a_picture_of_a_damaged_file_does_not_copy_the_damage(where: Path, tmp_path: Path) -> None:
+    index = Index.open(where)
+    before = answers(index)
+    for path in files(where, "data"):
+        damage(path, "flip")
+    folder = tmp_path / "pictures" / "2"
+    for path in folder.iterdir():
+        path.rename(path.with_name("moved-" + path.name))
+    report = index.add(folder, jobs=1)
+    assert report.repaired
+    after = answers(index)
+    assert sorted(value for value in after.values()) == sorted(value for value in before.values())
+
+
+def test_a_thumbnail_that_changed_is_not_shown(where: Path) -> None:
+    """Even where nobody noted the checksums of files."""
+    index = Index.open(where)
+    thumbnail = index.thumbnail(index.search(SQUARE, k=1)[0].id)
+    (where / "seal").unlink()
+    for path in files(where, "data"):
+        content = path.read_bytes()
+        path.write_bytes(content.replace(thumbnail, thumbnail[:-1] + bytes([thumbnail[-1] ^ 1])))
+    index = Index.open(where)
+    with pytest.raises(DamagedError, match="thumbnail"):
+        answers(index)
+    found = check(where, repair=True, jobs=1)
+    assert found.lost == found.restored > 0
+    answers(Index.open(where))
+
+
+def test_nothing_to_repair_is_left_alone(where: Path) -> None:
+    before = {path: os.stat(path).st_mtime_ns for path in where.rglob("*") if path.is_file()}
+    found = check(where, repair=True)
+    assert (found.problems, found.pictures) == ([], 13)
+    assert {path: os.stat(path).st_mtime_ns for path in where.rglob("*") if path.is_file()} == before
