@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable
+from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -72,8 +73,8 @@ def interpreters(paths: Iterable[str]) -> list[str]:
 
 def compiler(glibc: str) -> dict[str, str]:
     """The environment in which CMake finds Clang for this processor and that C library."""
-    target = f"{platform.machine()}-linux-gnu.{glibc}"
-    return {"CXX": f"{sys.executable} -m ziglang c++ -target {target}"}
+    (package,) = find_spec("ziglang").submodule_search_locations  # a build in isolation sees no package
+    return {"CXX": f"{package}/zig c++ -target {platform.machine()}-linux-gnu.{glibc}"}
 
 
 def build(python: str, what: str, source: Path, out: Path, environment: dict[str, str] | None = None) -> Path:

@@ -18,7 +18,7 @@ _DIGEST = 16  # bytes of it before the arrays: those of a zip don't cover everyt
 def save_arrays(path: Path, **arrays: Any) -> None:
     """Write them beside their place and move them there: nobody reads half a file."""
     content = io.BytesIO()
-    np.savez(content, allow_pickle=False, **arrays)
+    np.savez(content, **arrays)  # an allow_pickle here is one more array to NumPy before 2.0
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
     try:
