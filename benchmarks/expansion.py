@@ -15,7 +15,6 @@ import numpy as np
 
 from sketchseek.contours.picture import load_picture
 from sketchseek.depiction import (
-    BLEND,
     EXPAND,
     PictureDescriber,
     Pictures,
@@ -165,7 +164,7 @@ def mixed(how: Callable[[Set, Scores, int], Scores], weight: float) -> Callable[
 def shipped(
     s: Set,
     expand: int = EXPAND,
-    blend: float = BLEND,
+    blend: float | None = None,
     pictures: Pictures | None = None,
     shape: Scores | None = None,
 ) -> Scores:
@@ -178,7 +177,7 @@ def shipped(
             len(row),
             drawing=drawing,
             expand=expand,
-            blend=blend,
+            blend=s.describer.blend if blend is None else blend,
         )
         scores[i, ids] = score
     return scores
@@ -253,7 +252,7 @@ def boxed(s: Set, n: int = EXPAND) -> list[str]:
     """
     e = s.experiment
     chosen = np.sort(np.random.default_rng(0).permutation(len(e.sketches))[:BOXED])
-    scores = blended(s, BLEND)[chosen]
+    scores = blended(s, s.describer.blend)[chosen]
     view = e.view(Settings.preset())
     mean = s.photos.mean(0)
     found: dict[str, list[np.ndarray]] = {"whole": [], "box": [], "both": []}
@@ -324,7 +323,9 @@ def sections(sets: list[Set]) -> str:
         name = f"64-byte codes, {candidates} candidates re-scored"
         lines.append(difference(name, sets, lambda s, c=candidates: coded(s, sets, c), shipped))
     plain_mean = "everything against the plain mean of 3"
-    lines.append(difference(plain_mean, sets, shipped, lambda s: average(s, blended(s, BLEND), 3)))
+    lines.append(
+        difference(plain_mean, sets, shipped, lambda s: average(s, blended(s, s.describer.blend), 3))
+    )
 
     lines += header("The drawing through the network, alone", sets)
     lines.append(row("with normalisation for drawings", sets, lambda s: s.network))
@@ -343,7 +344,7 @@ def sections(sets: list[Set]) -> str:
 
     for title, first in (
         ("Expansion of shape alone", lambda s: z(s.shape)),
-        (f"Expansion of the blend, {BLEND}", lambda s: blended(s, BLEND)),
+        ("Expansion of the blend", lambda s: blended(s, s.describer.blend)),
     ):
         lines += header(title, sets)
         lines.append(row("not expanded", sets, first))

@@ -49,6 +49,21 @@ def test_blending_is_the_sum_of_z_scores():
     assert (np.diff(scores) <= 0).all()
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_the_one_that_was_drawn_stays_on_the_first_page(seed):
+    """A thing that is there once, among others that are like each other: expansion leads away from it."""
+    pictures, shape, drawing, _ = world(seed=seed)
+    stored = pictures._stored.copy()
+    stored[200] = np.random.default_rng(seed).normal(size=stored.shape[1]) * 2
+    shape = shape.copy()
+    shape[200] = shape[:8].min() + 0.1
+    alone, _ = rerank(ShapeScores(shape), Pictures(stored), 10, drawing=drawing, expand=0, blend=0)
+    expanded, scores = rerank(ShapeScores(shape), Pictures(stored), 10, drawing=drawing, blend=0)
+    assert 200 in alone[:8]
+    assert len(set(alone[:8].tolist()) & set(expanded.tolist())) == 8
+    assert (np.diff(scores) <= 0).all()
+
+
 def test_picked_examples_replace_the_first_hits():
     pictures, shape, drawing, _ = world()
     picked = [100, 105, 110]

@@ -2,12 +2,11 @@
 
 from .depiction import Depiction
 from .describers import PictureDescriber, get_describer, usual_mean
-from .expand import BLEND, EXPAND, Shape, ShapeScores, default_expand, rerank
+from .expand import EXPAND, Shape, ShapeScores, default_expand, rerank
 from .graph import MISSING_EXTRA, has_extra, need_extra
 from .pictures import Cache, Pictures
 
 __all__ = [
-    "BLEND",
     "EXPAND",
     "MISSING_EXTRA",
     "Cache",

@@ -27,8 +27,8 @@ _IMAGENET = (
 _STRIDE = 32
 PICTURE_SIDE = 320
 DRAWING_SIDE = 224
-TAUGHT = ("efficientnet", "dinov2")
-"""The networks that see drawings."""
+TAUGHT = {"efficientnet": 0.75, "dinov2": 2.0}
+"""The networks that see drawings, and what that weighs beside the shape (docs/expansion.md)."""
 
 
 class PictureDescriber(Protocol):
@@ -45,6 +45,10 @@ class PictureDescriber(Protocol):
     @property
     def dimension(self) -> int:
         """Length of a descriptor."""
+
+    @property
+    def blend(self) -> float:
+        """What its opinion of a drawing weighs beside the drawing's shape, unless somebody says."""
 
     @property
     def usual(self) -> NDArray[np.float32] | None:
@@ -120,7 +124,8 @@ class OnnxDescriber:
     """Any network: its vectors as they are. It looks at pictures only."""
 
     def __init__(self, name: str, version: str, network: Network) -> None:
-        self.name, self.version, self.usual = name, version, None
+        self.name, self.version = name, version
+        self.usual, self.blend = None, 0.0
         self._network = network
         self.dimension = len(self(np.full((_STRIDE, _STRIDE, 3), 127, np.uint8)))
 
@@ -151,7 +156,7 @@ class TaughtDescriber:
     def __init__(
         self, name: str, version: str, pictures: Network, drawings: Callable[[], Network], learned: Tensors
     ) -> None:
-        self.name, self.version = name, version
+        self.name, self.version, self.blend = name, version, TAUGHT[name]
         self._pictures, self._make_drawings = pictures, cache(drawings)
         self._projection = learned["projection"].astype(np.float32)
         self._mean_drawing = learned["drawings"].astype(np.float32)

@@ -2,7 +2,7 @@
 
 The first ranking is by shape, with the network's opinion of the drawing blended in. The descriptors of its
 first hits are averaged, and all pictures compared with the average ("Query expansion", section 5.3 of the
-paper); a second round averages the first hits of that.
+paper); a second round averages the first hits of that. Most of the first page stay the first ranking's.
 
 Scores of different kinds are compared as z-scores: how many deviations above the collection's mean.
 
@@ -25,11 +25,11 @@ from .pictures import Pictures
 from .quantisation import Ids, Vector
 
 EXPAND = 10
-BLEND = 0.75
 _CARRIED = 0.3  # weight of the first ranking's z-score beside the first round's, when choosing for the second
 _KEPT = 0.2  # the same in the final score
-_FIRST = 20  # so many come first by the final score; among them, the drawing itself counts once more
-_AGAIN = 0.3
+_FIRST = 10  # hits of a first page
+_RESERVED = 8  # of which so many are the first ranking's own: the thing may be here only once
+_AGAIN = 0.8  # what that ranking's z-score weighs once more when the page is ordered
 _AGAINST = 0.5  # weight of the likeness to pictures that were rejected
 _BEYOND = 3  # this many times further down than the last hit averaged, hits are nothing special
 _POOL = 500  # of a large collection, how many candidates each kind of score may name
@@ -72,7 +72,7 @@ def rerank(
     *,
     drawing: Vector | None = None,
     expand: int = EXPAND,
-    blend: float = BLEND,
+    blend: float = 1.0,
     picked: Sequence[int] = (),
     rejected: Sequence[int] = (),
     among: Ids | None = None,
@@ -128,16 +128,26 @@ def rerank(
     if among is not None or len(rejected):
         inside = ~np.isin(ids, rejected) & (True if among is None else np.isin(ids, among))
         ids, before, score = ids[inside], before[inside], score[inside]
-    order = np.argsort(-score, kind="stable")[: max(k, _FIRST)]
-    final = score = score[order]
+    order = np.argsort(-score, kind="stable")
+    page = _first_page(order, score, before) if rounds and not len(picked) else order
+    score = score[order[:k]]
     if asked is not None:  # back to cosines, which mean the same for every query and collection
         usual = pictures.usual_vectors @ asked
         score = score * usual.std() + usual.mean()
-    if rounds:
-        first_page = order[:_FIRST]
-        again = np.argsort(-(final[:_FIRST] + _AGAIN * before[first_page]), kind="stable")
-        order[:_FIRST] = first_page[again]
-    return ids[order[:k]], score[:k]
+    return ids[page[:k]], score
+
+
+def _first_page(order: Ids, score: Vector, before: Vector) -> Ids:
+    """The same order, except that most of the first page are the first hits by `before`.
+
+    Expansion finds more of what there are many of. Of what there is one, it finds others; nothing in the
+    first ranking was found to tell the two apart, so that it keeps its places.
+    """
+    kept = np.argsort(-before, kind="stable")[:_RESERVED]
+    others = order[~np.isin(order, kept)]
+    page = np.concatenate([kept, others[: _FIRST - _RESERVED]])
+    page = page[np.argsort(-(score[page] + _AGAIN * before[page]), kind="stable")]
+    return np.concatenate([page, others[_FIRST - _RESERVED :]])
 
 
 class _First:

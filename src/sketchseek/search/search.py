@@ -260,14 +260,14 @@ def _by_everything(
     view: View, depiction: Depiction, shape: EngineScores, sketch: Sketch, *, count: int
 ) -> _Found:
     """By shape, the network's opinion of the drawing, and what the first hits depict; placed by shape."""
-    from ..depiction import BLEND, default_expand, rerank
+    from ..depiction import default_expand, rerank
 
     query, options = shape.query, shape.options
     picked = [view.number(name) for name in options.picked]
     if picked and not depiction.pictures.has(np.asarray(picked)).any():
         raise NoDescriptorError("None of the picked pictures has a descriptor yet.")
-    blend = BLEND if options.blend is None else options.blend
-    describer = depiction.describer(required=bool(options.blend)) if blend else None
+    describer = depiction.describer(required=bool(options.blend)) if options.blend != 0 else None
+    blend = options.blend if options.blend is not None else describer.blend if describer else 0.0
     drawing = describer.drawing(sketch.strokes) if describer else None
     if options.blend and drawing is None:
         raise NoDescriptorError("The picture network of this index cannot read drawings.")
