@@ -155,7 +155,7 @@ def many(page: Page, real: dict, pictures: int, most: int) -> list[int]:
             route.fulfill(status=422, json={"detail": f"Only the best {most} hits can be had."})
             return
         hits = [
-            {**real["hits"][i % 8], "rank": i + 1, "id": f"{i:016x}"}
+            {**real["hits"][i % 8], "rank": i + 1, "id": f"{i:016x}", "confidence": 0.5}
             for i in range(offset, min(offset + wanted["k"], pictures))
         ]
         route.fulfill(json={**real, "pictures": pictures, "hits": hits})
