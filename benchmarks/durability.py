@@ -1,12 +1,15 @@
-"""What an index survives: kill -9 at random moments, many processes at once, a full disk, a read-only folder.
+"""What an index survives: kills, threads and processes at once, damage, a full disk, a read-only folder.
 
-    python benchmarks/durability.py kill --trials 50
+    python benchmarks/durability.py kill --trials 300
     python benchmarks/durability.py together --seconds 60
+    python benchmarks/durability.py threads --seconds 60
+    python benchmarks/durability.py damage --trials 500
     python benchmarks/durability.py full
     python benchmarks/durability.py readonly
 
-Prints what was found; exits with 1 when something was lost, doubled or left behind. `full` and `readonly`
-mount a small file system of their own, which takes root.
+Prints what was found; exits with 1 when something was lost, doubled, left behind or wrong without a word.
+`full` and `readonly` mount a small file system of their own, which takes root; `damage` makes reads fail with
+a library of a few lines that it has the C compiler make, and leaves that out where there is none.
 """
 
 from __future__ import annotations
@@ -15,12 +18,15 @@ import argparse
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -29,14 +35,19 @@ from typing import Any
 from PIL import Image, ImageDraw
 
 from sketchseek import Index, Sketch
+from sketchseek.errors import SketchseekError
+from sketchseek.indexing import run
+from sketchseek.indexing.repair import check
+from sketchseek.indexing.worker import Reader, Result, Task
 from sketchseek.storage.location import Location
+from sketchseek.storage.schema import Recipe
 from sketchseek.storage.store import Store
 
 # Small batches: more commits to be killed in.
 _INDEXER = """
 import sys
 from sketchseek.indexing import commits
-commits.BATCH_ROWS, commits.TIDY_COMMITS = 8, 8
+commits.BATCH_ROWS, commits.TIDY_COMMITS = 4, 8
 from sketchseek import indexing
 update = indexing.update
 def announced(*args):
@@ -225,7 +236,7 @@ print(json.dumps(reports))
 """,
     "remover": """
 removed = 0
-pick = random.Random(1)
+pick = random.Random(os.getpid())
 while time.monotonic() < end:
     names = sorted(os.listdir(folder))
     removed += index.remove([os.path.join(folder, name) for name in pick.sample(names, len(names) // 4)])
@@ -252,7 +263,7 @@ print(json.dumps([checked, len(versions)]))
 
 
 def together(seconds: float, pictures: int = 120) -> dict[str, Any]:
-    """Two processes index one folder, one removes, two search, all at once."""
+    """Three processes index one folder, two remove, three search, all at once."""
     with tempfile.TemporaryDirectory() as scratch:
         folder, where = Path(scratch, "pictures"), Path(scratch, "index")
         folder.mkdir()
@@ -265,7 +276,7 @@ def together(seconds: float, pictures: int = 120) -> dict[str, Any]:
             "folder, index = sys.argv[1], Index.open(sys.argv[2])\n"
             "end = time.monotonic() + float(sys.argv[3])\n"
         )
-        roles = ["indexer", "indexer", "remover", "searcher", "searcher"]
+        roles = ["indexer", "indexer", "indexer", "remover", "remover", "searcher", "searcher", "searcher"]
         processes = [
             subprocess.Popen(
                 [sys.executable, "-c", head + _TOGETHER[role], str(folder), str(where), str(seconds)],
@@ -278,15 +289,17 @@ def together(seconds: float, pictures: int = 120) -> dict[str, Any]:
         failed = [role for role, process in zip(roles, processes, strict=True) if process.returncode != 0]
         if failed:
             return {"ok": False, "failed": failed}
-        first, second, removed, *searches = (json.loads(output) for output in outputs)
-        added = sum(report[0] for report in (*first, *second))
-        forgotten = sum(report[1] for report in (*first, *second))
+        said = [(role, json.loads(output)) for role, output in zip(roles, outputs, strict=True)]
+        runs = [report for role, reports in said if role == "indexer" for report in reports]
+        removed = sum(count for role, count in said if role == "remover")
+        searches = [search for role, search in said if role == "searcher"]
+        added, forgotten = sum(report[0] for report in runs), sum(report[1] for report in runs)
         index.refresh()
         left = len(index)
         last = index.add(folder)
         rows = paths_of(where)
         found = {
-            "runs": len(first) + len(second),
+            "runs": len(runs),
             "added": added,
             "removed": removed,
             "left": left,
@@ -301,6 +314,203 @@ def together(seconds: float, pictures: int = 120) -> dict[str, Any]:
             and left + last.added == len(set(rows)) == len(rows) == pictures
         )
         return {**found, "ok": exact and not found["left behind"]}
+
+
+class _Here:
+    """Reads pictures in this process as the worker processes do: most trials would wait for one to start."""
+
+    def __init__(self, recipe: Recipe, *_: Any) -> None:
+        self._reader = Reader(recipe)
+
+    def __enter__(self) -> _Here:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return
+
+    def results(self, tasks: Iterable[Task]) -> Iterator[Result]:
+        return map(self._reader, tasks)
+
+
+@contextmanager
+def reading_here() -> Iterator[None]:
+    """Without worker processes."""
+    before = run.Workers
+    run.Workers = _Here  # type: ignore[assignment,misc]
+    try:
+        yield
+    finally:
+        run.Workers = before  # type: ignore[misc]
+
+
+def threads(seconds: float, pictures: int = 64) -> dict[str, Any]:
+    """Sixteen threads share one Index: four each add, remove, search and read thumbnails."""
+    with reading_here(), tempfile.TemporaryDirectory() as scratch:
+        folder, where = Path(scratch, "pictures"), Path(scratch, "index")
+        folder.mkdir()
+        for number in range(pictures):
+            draw(folder / f"{number}.png", number)
+        index = Index.create(where, detector="canny")
+        index.add(folder)
+        end = time.monotonic() + seconds
+        counts: Counter[str] = Counter()
+        errors: list[str] = []
+
+        def add(pick: random.Random) -> None:
+            index.add(folder)
+
+        def remove(pick: random.Random) -> None:
+            index.remove([folder / f"{n}.png" for n in pick.sample(range(pictures), pictures // 8)])
+
+        def search(pick: random.Random) -> None:
+            hits = index.search(Sketch.from_strokes(pick.choice(DRAWINGS)), k=pictures)
+            assert len({hit.picture for hit in hits}) == len(hits), "a picture is there twice"
+
+        def thumbnail(pick: random.Random) -> None:
+            hits = index.search(Sketch.from_strokes(DRAWINGS[0]), k=4)
+            try:
+                index.thumbnails([hit.id for hit in hits])
+            except SketchseekError as error:
+                if "any more" not in str(error) and "There is no picture" not in str(error):
+                    raise
+
+        def work(number: int, act: Callable[[random.Random], None]) -> None:
+            pick = random.Random(number)
+            try:
+                while time.monotonic() < end:
+                    act(pick)
+                    counts[act.__name__] += 1
+            except BaseException as error:  # a panic of Lance is no Exception
+                errors.append(f"{act.__name__}: {type(error).__name__}: {error}")
+
+        acts = [add, remove, search, thumbnail] * 4
+        running = [threading.Thread(target=work, args=pair) for pair in enumerate(acts)]
+        for thread in running:
+            thread.start()
+        for thread in running:
+            thread.join()
+        index.add(folder)
+        rows = paths_of(where)
+        fresh = Path(scratch, "fresh")
+        Index.create(fresh, detector="canny").add(folder)
+        found: dict[str, Any] = {
+            "done": dict(counts),
+            "errors": errors,
+            "versions": index.version,
+            "pictures": len(rows),
+            "doubled": len(rows) - len(set(rows)),
+            "lost": pictures - len(set(rows)),
+            "differences": differences(where, fresh),
+        }
+        wrong = found["errors"] or found["doubled"] or found["lost"] or found["differences"]
+        return {**found, "ok": not wrong}
+
+
+_FAILING_READS = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+static int fails(int descriptor) {
+    const char *file = getenv("FAILING_FILE");
+    struct stat found;
+    if (!file || !*file || fstat(descriptor, &found)) return 0;
+    return found.st_ino == strtoull(file, 0, 10) && (errno = EIO);
+}
+#define CALL(name, ...) ((ssize_t (*)())dlsym(RTLD_NEXT, name))(__VA_ARGS__)
+ssize_t read(int d, void *b, size_t n) { return fails(d) ? -1 : CALL("read", d, b, n); }
+ssize_t pread(int d, void *b, size_t n, off_t o) { return fails(d) ? -1 : CALL("pread", d, b, n, o); }
+ssize_t pread64(int d, void *b, size_t n, off_t o) { return fails(d) ? -1 : CALL("pread64", d, b, n, o); }
+"""
+
+
+def with_failing_reads(words: list[str]) -> int | None:
+    """Run this program under the library that makes reads fail; None where it can't be made."""
+    with tempfile.TemporaryDirectory() as scratch:
+        source, library = Path(scratch, "reads.c"), Path(scratch, "reads.so")
+        source.write_text(_FAILING_READS)
+        try:
+            command = ["cc", "-shared", "-fPIC", "-w", "-o", str(library), str(source), "-ldl"]
+            if subprocess.run(command, check=False).returncode != 0:
+                return None
+        except FileNotFoundError:
+            return None
+        environment = {**os.environ, "LD_PRELOAD": str(library)}
+        return subprocess.run([sys.executable, __file__, *words], env=environment, check=False).returncode
+
+
+def damage(trials: int, seed: int = 0, pictures: int = 30) -> dict[str, Any]:
+    """Spoil one file of an index, ask it, repair it; again and again, each time from a whole copy."""
+    pick = random.Random(seed)
+    ways = ["flip", "flip", "cut", "gone"]
+    if "LD_PRELOAD" in os.environ:
+        ways.append("unreadable")
+    found: dict[str, Any] = {"trials": trials, "by kind": Counter(), "said": 0, "silent": [], "not back": []}
+    with reading_here(), tempfile.TemporaryDirectory() as scratch:
+        folder, whole = Path(scratch, "pictures"), Path(scratch, "whole")
+        index = Index.create(whole, detector="canny")
+        for number in range(pictures):
+            part = folder / str(number // 6)
+            part.mkdir(parents=True, exist_ok=True)
+            draw(part / f"{number}.png", number)
+        for part in sorted(folder.iterdir()):
+            index.add(part)
+        for number in range(0, pictures, 12):
+            removed = folder / str(number // 6) / f"{number}.png"
+            removed.unlink()
+            index.remove(removed)
+        expected = everything(whole)
+        for trial in range(trials):
+            where = Path(scratch, f"copy{trial}")
+            shutil.copytree(whole, where)
+            files = sorted(path for path in where.rglob("*") if path.is_file())
+            path, way = pick.choice(files), pick.choice(ways)
+            name = f"{trial}: {way} {path.relative_to(where)}"
+            found["by kind"][f"{path.suffix or path.name} {way}"] += 1
+            spoil(path, way, pick)
+            try:
+                if everything(where) != expected:
+                    found["silent"].append(name)
+            except SketchseekError:
+                found["said"] += 1
+            try:
+                if trial % 2:
+                    check(where, repair=True)
+                Index.open(where, repair=True).add(folder)
+                if everything(where) != expected:
+                    found["not back"].append(name)
+            except BaseException as error:  # a panic of Lance is no Exception
+                found["not back"].append(f"{name}: {type(error).__name__}: {error}")
+                if isinstance(error, KeyboardInterrupt):
+                    raise
+            os.environ.pop("FAILING_FILE", None)
+            shutil.rmtree(where)
+    found["by kind"] = dict(sorted(found["by kind"].items()))
+    return {**found, "ok": not found["silent"] and not found["not back"]}
+
+
+def everything(where: Path) -> dict[Any, Any]:
+    """Every answer of an index: scores for a few drawings, and thumbnails."""
+    index = Index.open(where)
+    hits = index.search(Sketch.from_strokes(DRAWINGS[0]), k=max(1, len(index)))
+    small = index.thumbnails([hit.id for hit in hits])
+    return {**answers(where), **{hit.picture: webp for hit, webp in zip(hits, small, strict=True)}}
+
+
+def spoil(path: Path, way: str, pick: random.Random) -> None:
+    """Flip a bit, cut short, take away, or let the disk fail to read."""
+    content = bytearray(path.read_bytes())
+    if way == "gone" or not content:
+        path.unlink()
+    elif way == "unreadable":
+        os.environ["FAILING_FILE"] = str(path.stat().st_ino)
+    elif way == "cut":
+        path.write_bytes(content[: pick.randrange(len(content))])
+    else:
+        content[pick.randrange(len(content))] ^= 1 << pick.randrange(8)
+        path.write_bytes(content)
 
 
 @contextmanager
@@ -383,18 +593,24 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=("kill", "together", "full", "readonly"))
+    parser.add_argument("what", choices=("kill", "together", "threads", "damage", "full", "readonly"))
     parser.add_argument("--trials", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
-    run: dict[str, Callable[[], dict[str, Any]]] = {
+    if args.what == "damage" and "LD_PRELOAD" not in os.environ:
+        status = with_failing_reads(sys.argv[1:])
+        if status is not None:
+            return status
+    attacks: dict[str, Callable[[], dict[str, Any]]] = {
         "kill": lambda: kill(args.trials, seed=args.seed),
         "together": lambda: together(args.seconds),
+        "threads": lambda: threads(args.seconds),
+        "damage": lambda: damage(args.trials, args.seed),
         "full": full,
         "readonly": readonly,
     }
-    found = run[args.what]()
+    found = attacks[args.what]()
     print(json.dumps(found, indent=1))
     return 0 if found["ok"] else 1
 

@@ -32,7 +32,17 @@ def test_kill_at_eight_random_moments(durability: ModuleType) -> None:
     assert found["ok"], found
 
 
-def test_two_index_one_removes_and_two_search_at_once(durability: ModuleType) -> None:
+def test_twelve_damaged_files(durability: ModuleType) -> None:
+    found = durability.damage(trials=12, pictures=12, seed=3)
+    assert found["ok"], found
+
+
+def test_sixteen_threads_share_one_index(durability: ModuleType) -> None:
+    found = durability.threads(seconds=4, pictures=24)
+    assert found["ok"], found
+
+
+def test_eight_processes_index_remove_and_search_at_once(durability: ModuleType) -> None:
     found = durability.together(seconds=6, pictures=60)
     assert found["ok"], found
     assert found["searches"] > 0

@@ -219,6 +219,19 @@ def test_no_more_than_the_newest_manifest_is_put_aside(store: Store) -> None:
     assert manifests(store) == before
 
 
+def test_an_old_version_that_is_damaged_keeps_nobody_from_cleaning_up(store: Store) -> None:
+    for name in "abc":
+        add(store, name)
+    middle = manifests(store)[1]
+    content = bytearray(middle.read_bytes())
+    for at in range(8, len(content) - 24, 3):
+        content[at] ^= 0xFF
+    middle.write_bytes(content)
+    store.tidy(keep=timedelta(0))
+    assert len(manifests(store)) == 1
+    assert ids_in(Store.open(store.location.text)) == ["a", "b", "c"]
+
+
 def test_what_others_leave_in_the_folder_is_passed_over(store: Store) -> None:
     """macOS leaves `._` files on disks of other kinds."""
     add(store, "a")

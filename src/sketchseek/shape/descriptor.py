@@ -18,6 +18,8 @@ from ..contours.points import Points
 from ..maps.components import components, is_sine
 from .settings import RADIANS, Codes, Floats, Settings, X
 
+_BLOCK = 8192  # vectors whose norms are taken at once
+
 
 def describe(points: Points, settings: Settings) -> Floats:
     """V of some contour points: float32 (D,). No points give the zero vector, whose every score is 0."""
@@ -31,15 +33,18 @@ def norms(vectors: ArrayLike, settings: Settings) -> Floats:
     """Norms under each kernel of vectors and of their projections: (..., D) -> float32 (..., S, 3).
 
     One-byte codes (int8) have the norms of what they decode to, and those of any multiple serve as well.
+    In float64: how a product is summed depends on how many there are, and a vector's norms must not.
     """
     vectors = np.asarray(vectors)
-    if vectors.dtype == np.int8:
-        vectors = decode(vectors, settings)
-    squares = np.square(vectors, dtype=np.float64 if vectors.ndim == 1 else np.float32)
-    weights = settings.norm_weights.reshape(settings.dimensions, -1).astype(squares.dtype)
-    squared = (squares @ weights).reshape(*vectors.shape[:-1], len(settings.scales), 3)
-    out: Floats = np.sqrt(squared).astype(np.float32)
-    return out
+    rows = vectors.reshape(-1, settings.dimensions)
+    weights = settings.norm_weights.reshape(settings.dimensions, -1).astype(np.float64)
+    out = np.empty((len(rows), weights.shape[1]), np.float32)
+    for start in range(0, len(rows), _BLOCK):
+        block = rows[start : start + _BLOCK]
+        if block.dtype == np.int8:
+            block = decode(block, settings)
+        out[start : start + _BLOCK] = np.sqrt(np.square(block, dtype=np.float64) @ weights)
+    return out.reshape(*vectors.shape[:-1], len(settings.scales), 3)
 
 
 def encode(vectors: ArrayLike, settings: Settings) -> Codes:

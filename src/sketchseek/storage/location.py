@@ -90,7 +90,7 @@ class Location:
     def latest_version(self) -> int | None:
         """The newest version of a local table, read from file names alone."""
         manifests = self.manifests()
-        return _number(manifests[0]) if manifests else None
+        return version_of(manifests[0]) if manifests else None
 
     def identity(self) -> str | None:
         """What the newest version of a local table is known by; None where there is none."""
@@ -99,7 +99,7 @@ class Location:
             return lost.identity
         for path in self.manifests():
             try:
-                return identity_of(_number(path), path.read_bytes())
+                return identity_of(version_of(path), path.read_bytes())
             except FileNotFoundError:
                 continue  # an old version that another process has just taken away
             except OSError as error:
@@ -161,7 +161,8 @@ class Location:
         write_file(manifest, lost.manifest)
 
 
-def _number(manifest: Path) -> int:
+def version_of(manifest: Path) -> int:
+    """The number of the version that a manifest is of."""
     return _LAST_VERSION - int(manifest.stem)
 
 

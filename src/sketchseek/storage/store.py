@@ -19,10 +19,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import OtherPlaceError
+from ..errors import DamagedError, OtherPlaceError
 from .checksum import checksum_of_file
 from .durable import sync_files
-from .location import Location, damaged, in_words, no_index, reading, unreadable
+from .location import Location, damaged, in_words, no_index, reading, unreadable, version_of
 from .schema import (
     METADATA_KEY,
     SCHEMA_VERSION,
@@ -429,8 +429,26 @@ class Store:
         with self._turn():
             dataset = _opened(self.location)
             self._merge_fragments(dataset)
-            with reading(self.location):
-                dataset.cleanup_old_versions(keep, delete_unverified=not self.location.is_uri)
+            try:
+                self._clean_up(dataset, keep)
+            except DamagedError:
+                self._put_unreadable_versions_aside()
+                self._clean_up(dataset, keep)
+
+    def _clean_up(self, dataset: lance.LanceDataset, keep: timedelta) -> None:
+        with reading(self.location):
+            dataset.cleanup_old_versions(keep, delete_unverified=not self.location.is_uri)
+
+    def _put_unreadable_versions_aside(self) -> None:
+        """Older versions that are damaged: nothing is lost with them, but no others could be cleaned away."""
+        import lance
+
+        for manifest in self.location.manifests()[1:]:
+            try:
+                with reading(self.location):
+                    lance.dataset(self.location.table, version=version_of(manifest)).get_fragments()
+            except DamagedError:
+                os.replace(manifest, self.location.folder / f"damaged-{manifest.name}")
 
     def _merge_fragments(self, dataset: lance.LanceDataset) -> None:
         from lance.optimize import Compaction
