@@ -651,14 +651,14 @@ def test_a_failure_of_the_machine_passes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It spoils no row, and what it kept out comes in with the next run."""
-    from sketchseek.indexing import workers
+    from sketchseek.contours import child
 
     known, other = pictures / "0.png", pictures / "1.png"
     assert index.add(known, jobs=1).added == 1
     (tmp_path / "colours.onnx").write_bytes(vector_model())
     index.enable_expansion(f"onnx:{tmp_path / 'colours.onnx'}")
     with monkeypatch.context() as patch:
-        patch.setattr(workers, "_START", "import sys; sys.path[:] = {path!r}\n" + ill + workers._START)
+        patch.setattr(child, "START", "import sys; sys.path[:] = {path!r}\n" + ill + child.START)
         report = index.add([known, other], jobs=1)
         assert (report.added, len(report.failed), len(index)) == (0, 2, 1)
         assert index.add(other, jobs=1, retry=False).failed == [(str(other), report.failed[0][1])]

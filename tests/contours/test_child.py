@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -104,3 +106,13 @@ def test_a_process_that_does_not_start_is_the_machines_fault() -> None:
     with pytest.raises(SketchseekError, match="could not be started") as caught:
         broken.ask(b"echo")
     assert isinstance(caught.value.__cause__, OSError)
+
+
+def test_closing_ends_one_that_is_busy(children: Children) -> None:
+    with ThreadPoolExecutor(1) as thread:
+        asked = thread.submit(children.ask, b"sleep")
+        while not children._busy:
+            time.sleep(0.01)
+        children.close()
+        with pytest.raises(LimitError):
+            asked.result(60)

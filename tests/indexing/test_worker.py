@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from sketchseek.contours import child
 from sketchseek.errors import SketchseekError
 from sketchseek.index import make_recipe
 from sketchseek.indexing import workers as workers_module
@@ -121,7 +122,7 @@ worker.read_steadily = read
 def test_a_picture_that_ends_its_reader_costs_only_itself(
     recipe: Recipe, tmp_path: Path, draw_picture: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workers_module, "_START", _CRASH + workers_module._START)
+    monkeypatch.setattr(child, "START", _CRASH + child.START)
     monkeypatch.setattr(workers_module, "PATIENCE_S", 2.0)
     names = ["1", "crash", "2", "3", "hang", "4", "5", "6", "7"]
     tasks = [Task(os.fsencode(draw_picture(tmp_path / f"{name}.png", i))) for i, name in enumerate(names)]

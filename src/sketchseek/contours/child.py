@@ -45,6 +45,7 @@ class Children:
         self._arguments = (work, memory, seconds)
         self._patience = patience
         self._idle: list[_Child] = []
+        self._busy: set[_Child] = set()
 
     def ask(self, message: bytes) -> bytes:
         """What the work makes of `message`.
@@ -53,11 +54,14 @@ class Children:
         machine is to blame, and not the message, the cause is an OSError with a number, or a MemoryError.
         """
         child = self._take()
+        self._busy.add(child)
         try:
             reply = child.ask(message, self._patience)
         except BaseException:
             child.end()
             raise
+        finally:
+            self._busy.discard(child)
         self._idle.append(child)
         kind, rest = reply[:1], reply[1:]
         if kind == TOO_LARGE:
@@ -80,7 +84,9 @@ class Children:
             raise SketchseekError(f"A process that reads files could not be started: {error}.") from error
 
     def close(self) -> None:
-        """End the processes that are idle."""
+        """End the processes, whatever they do: who waits for one is told that it ended."""
+        for child in list(self._busy):
+            child.process.kill()
         while self._idle:
             self._idle.pop().end()
 
@@ -111,7 +117,7 @@ class _Child:
             raise LimitError("too much time")
         if status == -signal.SIGKILL:  # not by us: the system has run out of memory
             raise LimitError("too much memory") from MemoryError()
-        raise SketchseekError(f"it ended the process that read it: {how(status)}")
+        raise SketchseekError(f"it ended the process that read it: {how_it_ended(status)}")
 
     def end(self) -> None:
         self.connection.close()
@@ -119,7 +125,7 @@ class _Child:
         self.process.wait()
 
 
-def how(status: int) -> str:
+def how_it_ended(status: int) -> str:
     """How a process ended, from its exit status: negative for a signal."""
     try:
         return signal.Signals(-status).name if status < 0 else f"exit status {status}"

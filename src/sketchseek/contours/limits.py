@@ -38,5 +38,5 @@ MAX_READ: Final = 32 * 2**20
 
 MAX_VERTICES: Final = 200_000
 """Points of all strokes of a drawing in JSON."""
-MAX_LENGTH: Final = 400_000
-"""Length of all of a drawing's lines, in pixels of its frame: a thousand times across."""
+MAX_SAMPLES: Final = 40_000
+"""Points along all of a drawing's lines; those that are longer than that many pixels get fewer a pixel."""

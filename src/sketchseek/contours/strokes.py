@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import SketchseekError
-from .limits import MAX_LENGTH, MAX_VERTICES
+from .limits import MAX_SAMPLES, MAX_VERTICES
 from .points import FRAME, Points, tangent_angle
 
 STEP = 1.0
@@ -103,8 +103,8 @@ def to_frame(strokes: list[Float]) -> tuple[list[NDArray[np.float32]], float, fl
 
 def sample_strokes(strokes: Sequence[NDArray[np.floating[Any]]], width: float, height: float) -> Points:
     """Points at equal steps along each polyline, with its tangent there and weight 1."""
-    if total_length(strokes) > MAX_LENGTH:
-        raise SketchseekError("The drawing's lines go over the page a thousand times: draw fewer.")
+    length = float(sum(np.hypot(*np.diff(stroke, axis=0).T).sum() for stroke in strokes))
+    step = max(STEP, length / MAX_SAMPLES)
     x, y, angle = [], [], []
     for stroke in strokes:
         line = np.asarray(stroke, dtype=np.float64)
@@ -114,7 +114,7 @@ def sample_strokes(strokes: Sequence[NDArray[np.floating[Any]]], width: float, h
         if not len(lengths):
             continue
         ends = np.cumsum(lengths)
-        n = max(1, round(ends[-1] / STEP))
+        n = max(1, round(ends[-1] / step))
         at = (np.arange(n) + 0.5) * ends[-1] / n
         piece = np.searchsorted(ends, at, side="right").clip(max=len(ends) - 1)
         along = (at - (ends - lengths)[piece]) / lengths[piece]
@@ -125,11 +125,6 @@ def sample_strokes(strokes: Sequence[NDArray[np.floating[Any]]], width: float, h
     nothing = np.empty(0, np.float32)
     xs, ys, angles = (np.concatenate([nothing, *values], dtype=np.float32) for values in (x, y, angle))
     return Points(xs, ys, angles, np.ones_like(xs), width, height)
-
-
-def total_length(strokes: Sequence[NDArray[np.floating[Any]]]) -> float:
-    """Of all the polylines (n, 2), in their own unit."""
-    return float(sum(np.hypot(*np.diff(stroke, axis=0).T).sum() for stroke in strokes))
 
 
 def lines_to_points(strokes: Sequence[Float], size: tuple[float, float]) -> Points:

@@ -18,15 +18,12 @@ from .limits import (
     MAX_DECLARATIONS,
     MAX_DEPTH,
     MAX_ELEMENTS,
-    MAX_LENGTH,
     MAX_READ,
     MAX_SEGMENTS,
     MAX_STYLES,
     MAX_SVG_BYTES,
     MAX_VISITS,
 )
-from .points import FRAME
-from .strokes import total_length
 
 THICK_STROKE, THICK_PEN = 0.24, 0.04
 """Shares of a drawing: a wider stroke is a shape, to the eye; a pen that is wider makes dots that show."""
@@ -218,8 +215,6 @@ def svg_lines(data: bytes, name: str) -> tuple[list[Float], tuple[float, float]]
         _flatten(_or_dot(cubics, style, style.pen * scale, extent), extent / 4000)
         for cubics, (_, style) in zip(curves, found, strict=True)
     ]
-    if total_length(lines) > MAX_LENGTH * max(width, height) / FRAME:
-        return None
     return lines, (width, height)
 
 

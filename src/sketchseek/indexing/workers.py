@@ -1,22 +1,18 @@
 """A pool of worker processes in which a picture that ends its reader costs one worker, not the run.
 
-The processes are started afresh, as Lance must not be forked, and from a command line of their own, so
-that a script that calls `Index.add` need not guard its main module.
+The processes are started afresh (`contours/child.py`), as Lance must not be forked.
 """
 
 from __future__ import annotations
 
 import os
-import signal
-import socket
 import subprocess
-import sys
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
-from multiprocessing.connection import Connection, wait
-from pathlib import Path
+from multiprocessing.connection import wait
 
+from ..contours.child import how_it_ended, start
 from ..errors import SketchseekError
 from ..storage.schema import Recipe
 from .worker import Failed, Gone, Result, Task
@@ -25,26 +21,11 @@ AHEAD = 3  # tasks sent to a worker before it answers, so that it never waits
 PATIENCE_S = 120.0  # for one picture
 START_S = 300.0  # for a process to be ready, on a machine with much else to do
 TICK_S = 0.5
-_START = "import sys; sys.path[:] = {path!r}; from sketchseek.indexing.worker import main; main({descriptor})"
 
 
 class _Worker:
     def __init__(self, recipe: Recipe, device: str) -> None:
-        ours, theirs = socket.socketpair()
-        with ours, theirs:
-            package = str(Path(__file__).resolve().parents[2])
-            path = [package, *(entry for entry in sys.path if entry and entry != package)]
-            threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-            self.process = subprocess.Popen(
-                [sys.executable, "-P", "-c", _START.format(path=path, descriptor=theirs.fileno())],
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                process_group=0,  # Ctrl-C is for the parent, which lets the workers finish
-                env={**os.environ, **threads},
-            )
-            self.connection = Connection(ours.detach())
+        self.process, self.connection = start("sketchseek.indexing.worker", "main")
         self.connection.send((recipe, device))
         self.ready = False
         self.sent: deque[Task] = deque()
@@ -129,7 +110,7 @@ class Workers:
                     try:
                         result = worker.take()
                     except (EOFError, ConnectionResetError):
-                        how = _how(worker.process.wait())
+                        how = how_it_ended(worker.process.wait())
                         reason = f"Reading it ended the program that reads pictures ({how})."
                         yield from self._replace(worker, waiting, again, reason)
                     else:
@@ -176,12 +157,3 @@ def _failure(task: Task, reason: str) -> Result:
     except OSError:
         return Gone(task.path)
     return Failed(task.path, found.st_size, found.st_mtime_ns, b"", reason)
-
-
-def _how(status: int) -> str:
-    if status >= 0:
-        return f"exit status {status}"
-    try:
-        return signal.Signals(-status).name
-    except ValueError:
-        return f"signal {-status}"

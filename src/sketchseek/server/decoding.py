@@ -73,8 +73,10 @@ class Decoder:
             asked.exception()  # nobody may be left to ask for it
 
     def close(self) -> None:
-        """Finish what is under way, and end the processes."""
-        self._threads.shutdown(wait=True, cancel_futures=True)
+        """End the processes, whatever they do: nobody waits for them any more."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._children.close()
+        self._threads.shutdown(wait=True)
         self._children.close()
 
 
