@@ -129,6 +129,12 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         "--blend", type=_weight, metavar="W", help="weight of what the drawing depicts beside its shape"
     )
     p.add_argument(
+        "--box",
+        type=_box,
+        metavar="X0,Y0,X1,Y1",
+        help="of a picture as SKETCH, only this part, in its pixels",
+    )
+    p.add_argument(
         "--not",
         dest="rejected",
         action="append",
@@ -312,7 +318,7 @@ def run_search(args: argparse.Namespace) -> int:
     from .index import Index
 
     clock.lap("imports")
-    sketch = _read_sketch(args.sketch)
+    sketch = _read_sketch(args.sketch, args.box)
     clock.lap("drawing")
     index = Index.open(args.index, device=args.device)
     clock.lap("open index")
@@ -586,6 +592,13 @@ def _positive(text: str) -> int:
     return value
 
 
+def _box(text: str) -> tuple[float, ...]:
+    numbers = tuple(float(part) for part in text.split(","))
+    if len(numbers) != 4:
+        raise argparse.ArgumentTypeError("must be four numbers: X0,Y0,X1,Y1")
+    return numbers
+
+
 def _count(text: str) -> int:
     value = int(text)
     if value < 0:
@@ -687,13 +700,13 @@ def _expansion_of_new(wanted: str | bool | None) -> str | bool:
     return has_extra() if wanted is None else wanted
 
 
-def _read_sketch(name: str) -> Any:
+def _read_sketch(name: str, box: tuple[float, ...] | None = None) -> Any:
     from .contours.drawing import Sketch
     from .contours.limits import MAX_BYTES
 
     if name != "-":
-        return Sketch.load(name)
-    return Sketch.load(sys.stdin.buffer.read(MAX_BYTES + 1), "standard input")
+        return Sketch.load(name, box=box)
+    return Sketch.load(sys.stdin.buffer.read(MAX_BYTES + 1), "standard input", box=box)
 
 
 def _say_report(report: Any, pictures: int, quiet: bool) -> None:

@@ -12,6 +12,7 @@ from PIL import Image, ImageDraw
 from sketchseek.contours import Sketch
 from sketchseek.contours.photograph import is_photograph, photograph_strokes
 from sketchseek.contours.picture import on_white, scaled
+from sketchseek.errors import SketchseekError
 
 NAMES = ("coffee", "chelsea", "astronaut", "rocket")
 
@@ -45,6 +46,45 @@ def test_a_file_an_image_and_bytes_give_the_same(tmp_path: Path) -> None:
     for other in (Sketch.of(image), Sketch.of(out.getvalue()), Sketch.of(str(tmp_path / "cup.png"))):
         assert np.array_equal(other.points.x, from_file.points.x)
     assert Sketch.of(from_file) is from_file
+
+
+def test_a_photograph_keeps_what_it_shows_and_a_part_of_it_can_be_meant(tmp_path: Path) -> None:
+    image = photograph("coffee")
+    image.save(tmp_path / "cup.png")
+    whole = Sketch.load(tmp_path / "cup.png").picture
+    assert whole is not None
+    assert whole.shape == (267, 400, 3)
+    box = (150.0, 50.0, 450.0, 350.0)
+    part = Sketch.load(tmp_path / "cup.png", box=box).picture
+    assert part is not None
+    assert part.shape == (400, 400, 3)
+    alone = Sketch.from_image(image.crop((150, 50, 450, 350))).picture
+    assert alone is not None
+    assert np.abs(part.astype(int) - alone).mean() < 2
+    assert Sketch.from_image(drawing()).picture is None
+
+
+def test_a_box_follows_a_picture_that_was_made_smaller(tmp_path: Path) -> None:
+    image = photograph("coffee")
+    image.resize((2400, 1600)).save(tmp_path / "large.png")
+    large = Sketch.load(tmp_path / "large.png", box=(600, 200, 1800, 1400)).picture
+    image.save(tmp_path / "small.png")
+    small = Sketch.load(tmp_path / "small.png", box=(150, 50, 450, 350)).picture
+    assert large is not None
+    assert small is not None
+    assert np.abs(large.astype(int) - small).mean() < 4
+
+
+@pytest.mark.parametrize(
+    "box",
+    [(-1, 0, 9, 9), (9, 9, 9, 99), (5, 5, 1, 9), (700, 0, 800, 9), (0, 0, 2, 2), (float("nan"), 0, 9, 9)],
+)
+def test_a_box_elsewhere_is_one_sentence(tmp_path: Path, box: tuple[float, ...]) -> None:
+    photograph("coffee").save(tmp_path / "cup.png")
+    with pytest.raises(SketchseekError, match=r"^The box [^\n]*\.$"):
+        Sketch.load(tmp_path / "cup.png", box=box)
+    with pytest.raises(SketchseekError, match="drawing is searched as a whole"):
+        Sketch.load(b"[[[0, 0], [1, 1]]]", box=(0, 0, 9, 9))
 
 
 @pytest.mark.parametrize("mode", ["L", "1", "P", "RGBA", "LA", "I", "I;16", "F"])

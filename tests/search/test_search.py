@@ -1,10 +1,13 @@
 """Searching an index beyond the shape."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
 from sketchseek import Index, Sketch
+from sketchseek.contours.picture import load_picture
 from sketchseek.depiction import efficientnet, graph
 from sketchseek.errors import SketchseekError
 
@@ -83,6 +86,16 @@ def test_rejected_pictures_are_gone(index, triangle, how):
     assert index.search(triangle, 18, rejected=[hit.id for hit in before], **how) == []
     with pytest.raises(SketchseekError, match="no picture 'nobody'"):
         index.search(triangle, rejected=["nobody"], **how)
+
+
+def test_a_photograph_is_searched_by_what_it_depicts(index, folder, triangle):
+    """Its lines are a triangle's, but it shows a disc."""
+    disc = load_picture(folder / "00.png").pixels
+    found = names(index.search(replace(triangle, picture=disc), 6))
+    assert sum(number % 3 == 0 for number in found) >= 5
+    assert names(index.search(replace(triangle, picture=disc), 6, expand=0, blend=0)) == names(
+        index.search(triangle, 6, expand=0, blend=0)
+    )
 
 
 def test_descriptors_come_later_and_may_be_missing(folder, triangle, tmp_path):

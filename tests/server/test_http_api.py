@@ -98,6 +98,11 @@ def test_a_photograph_becomes_its_contours(client: TestClient) -> None:
     strokes = response.json()["strokes"]
     assert 5 < len(strokes) < 200
     assert max(len(stroke) for stroke in strokes) > 50  # the rim of the cup is one long line
+    assert response.json()["photograph"] is True
+    assert "box" in client.get("/api/index").json()["options"]
+    for box, status in (("150,50,450,350", 200), ("5000,0,6000,9", 422), ("1,2,3", 422), ("a,b,c,d", 422)):
+        response = client.post("/api/search", files={"picture": file.getvalue()}, data={"box": box})
+        assert response.status_code == status, response.text
 
 
 @pytest.mark.parametrize(

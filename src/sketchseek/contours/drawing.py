@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import SketchseekError
 from .limits import MAX_PIXELS
 from .outline import weighed
-from .points import Points
+from .points import FRAME, Points
 from .source import Source, read_source, source_name
 from .strokes import check_shape, clean_strokes, is_strokes, parse_strokes, sample_strokes, to_frame
 
@@ -35,31 +35,49 @@ class Sketch:
         box has its longer side at 400 pixels and its middle at the origin.
     strokes : polylines (n, 2) float32 in the same coordinates, for drawing the outline on a hit.
     name : what to call it.
+    picture : (h, w, 3) uint8, RGB, of a photograph whose contours these are; None for what was drawn.
     """
 
     points: Points
     strokes: list[NDArray[np.float32]]
     name: str
+    picture: NDArray[np.uint8] | None = None
 
     @classmethod
-    def load(cls, source: Source, name: str | None = None, *, max_pixels: int = MAX_PIXELS) -> Sketch:
+    def load(
+        cls,
+        source: Source,
+        name: str | None = None,
+        *,
+        box: Sequence[float] | None = None,
+        max_pixels: int = MAX_PIXELS,
+    ) -> Sketch:
         """A bitmap, an SVG or a JSON file of strokes (path or bytes), told apart by its content.
 
-        Of a photograph, its stronger contours. A file that claims more than `max_pixels` is refused.
+        Of a photograph, its stronger contours and what it shows. A file that claims more than `max_pixels` is
+        refused.
+
+        box : (x0, y0, x1, y1), the part of a bitmap that is meant, in its upright pixels.
         """
         title = name or (os.fspath(source) if isinstance(source, str | Path) else "drawing")
         data, said = read_source(source), source_name(source)
-        if is_strokes(data):  # nothing heavy is imported for these
+        if is_strokes(data) and box is None:  # nothing heavy is imported for these
             return cls._of(parse_strokes(data, said), title)
         from .svg import is_svg, svg_strokes
 
+        if box is not None and (is_strokes(data) or is_svg(data)):
+            raise SketchseekError("A box is a part of a picture in pixels; a drawing is searched as a whole.")
         strokes = svg_strokes(data, said) if is_svg(data) else None
         if strokes is not None:
             return cls._of(strokes, title)
         from .picture import decode_image
 
         side = SVG_SIDE if is_svg(data) else BITMAP_SIDE
-        image, _, kind = decode_image(data, said, side, enlarge=False, max_pixels=max_pixels)
+        image, size, kind = decode_image(data, said, side, enlarge=False, max_pixels=max_pixels)
+        if box is not None:
+            from .photograph import part
+
+            image = part(image, box, size)
         return cls.from_image(image, title) if kind != "SVG" else cls.from_bitmap(np.asarray(image), title)
 
     @classmethod
@@ -73,12 +91,14 @@ class Sketch:
     def from_image(cls, image: Image.Image, name: str = "drawing") -> Sketch:
         """A Pillow image: of a drawing, its lines; of a photograph, its stronger contours."""
         from .photograph import photograph_strokes
-        from .picture import scaled
+        from .picture import on_white, scaled
 
         if image.mode not in ("RGB", "RGBA") or max(image.size) > BITMAP_SIDE:
             image = scaled(image, min(max(image.size), BITMAP_SIDE))
         strokes = photograph_strokes(image)
-        return cls.from_bitmap(np.asarray(image), name) if strokes is None else cls._of(strokes, name)
+        if strokes is None:
+            return cls.from_bitmap(np.asarray(image), name)
+        return replace(cls._of(strokes, name), picture=on_white(scaled(image, int(FRAME))))
 
     @classmethod
     def from_strokes(cls, strokes: Sequence[ArrayLike], name: str = "drawing") -> Sketch:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from ..errors import SketchseekError
 from .bitmap import bitmap_strokes
 from .picture import on_white, scaled
 from .points import FRAME
 
 COLOURS: Final = 12
 """A picture that takes more colours than these to fill most of it is a photograph."""
+SMALLEST_PART: Final = 8
+"""Pixels of a picture that a part of it must have each way."""
 STRONG: Final = 0.3
 """Contours weaker than this are left out when a photograph becomes a drawing."""
 
@@ -26,6 +30,19 @@ def photograph_strokes(image: Image.Image) -> list[NDArray[np.float64]] | None:
 
     strength = get_detector()(on_white(scaled(image, int(FRAME))))
     return bitmap_strokes(np.where(strength > STRONG, 0, 255).astype(np.uint8))
+
+
+def part(image: Image.Image, box: Sequence[float], size: tuple[int, int]) -> Image.Image:
+    """A box (x0, y0, x1, y1) out of a picture that was `size` (width, height) before it was made smaller."""
+    x0, y0, x1, y1 = (float(v) for v in box)
+    if not (0 <= x0 < x1 and 0 <= y0 < y1 and x0 < size[0] and y0 < size[1]):  # nor is it true of NaN
+        raise SketchseekError(f"The box lies outside the picture, which has {size[0]} x {size[1]} pixels.")
+    smaller = image.width / size[0]
+    left, top = int(x0 * smaller), int(y0 * smaller)
+    right, bottom = min(x1, size[0]) * smaller, min(y1, size[1]) * smaller
+    if right - left < SMALLEST_PART or bottom - top < SMALLEST_PART:
+        raise SketchseekError("The box is too small to see anything in it.")
+    return image.crop((left, top, round(right), round(bottom)))
 
 
 def is_photograph(pixels: NDArray[np.uint8]) -> bool:

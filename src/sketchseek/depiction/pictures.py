@@ -77,6 +77,11 @@ class Pictures:
         centred /= np.maximum(length, 1e-9)[:, None]
         return centred
 
+    def centred(self, descriptor: Vector) -> Vector:
+        """The descriptor (d,) of a picture that is asked for: as these are, of length 1."""
+        centred = np.asarray(descriptor, np.float32) - self.mean
+        return np.asarray(centred / max(float(np.linalg.norm(centred)), 1e-9), np.float32)
+
     @property
     def small(self) -> bool:
         """Whether all pictures are compared, by one byte per component; of many, only candidates are."""

@@ -32,7 +32,7 @@ from .view import View
 
 if TYPE_CHECKING:
     from ..contours.drawing import Sketch
-    from ..depiction import Depiction
+    from ..depiction import Depiction, PictureDescriber
     from ..shape.engine import Ids
 
 
@@ -44,6 +44,8 @@ THOROUGH = 100
 """Of how many of the best then all views are looked at."""
 FINE_TURN = 5.0
 """Degrees from one rotation to the next with which those are looked at."""
+PHOTOGRAPH_BLEND = 4.0
+"""What a network's opinion of a photograph weighs beside its contours, which show its background, too."""
 ALSO = 0.8
 """Another place in a picture is one whose score is at least this share of the best place's."""
 APART = 0.5
@@ -267,8 +269,9 @@ def _by_everything(
     if picked and not depiction.pictures.has(np.asarray(picked)).any():
         raise NoDescriptorError("None of the picked pictures has a descriptor yet.")
     describer = depiction.describer(required=bool(options.blend)) if options.blend != 0 else None
-    blend = options.blend if options.blend is not None else describer.blend if describer else 0.0
-    drawing = describer.drawing(sketch.strokes) if describer else None
+    usual = 0.0 if describer is None else describer.blend if sketch.picture is None else PHOTOGRAPH_BLEND
+    blend = usual if options.blend is None else options.blend
+    drawing = _described(sketch, describer, depiction) if describer else None
     if options.blend and drawing is None:
         raise NoDescriptorError("The picture network of this index cannot read drawings.")
     ids, score = rerank(
@@ -288,6 +291,15 @@ def _by_everything(
         return _Found(query, ranking, score)
     pictures = depiction.pictures
     return _Found(query, ranking, score, pictures.vectors(ids) @ drawing, pictures.usual_vectors @ drawing)
+
+
+def _described(
+    sketch: Sketch, describer: PictureDescriber, depiction: Depiction
+) -> NDArray[np.float32] | None:
+    """What the network sees in a drawing, or in the photograph that it is the contours of."""
+    if sketch.picture is None:
+        return describer.drawing(sketch.strokes)
+    return depiction.pictures.centred(describer(sketch.picture))
 
 
 def _depiction(view: View, options: Options) -> Depiction | None:

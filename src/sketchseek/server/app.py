@@ -13,6 +13,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from hashlib import blake2b
 from importlib import resources
 from typing import TYPE_CHECKING, Annotated, Any
@@ -42,7 +43,7 @@ from .bodies import (
     StrokesBody,
     sentence,
 )
-from .decoding import BusyDecoderError, Decoder
+from .decoding import BusyDecoderError, Decoder, Traced
 from .journal import Journal
 from .library import File, Library, NoIndexError, NoPictureError
 from .limits import Limits
@@ -149,7 +150,7 @@ class Service:
         """Run what reads files or pictures on a thread."""
         return await asyncio.get_running_loop().run_in_executor(self.threads, work, *arguments)
 
-    async def read_json(self, request: Request) -> tuple[list[list[list[float]]], Options]:
+    async def read_json(self, request: Request) -> tuple[Traced, Options]:
         """A drawing in JSON."""
         try:
             body = SearchBody.model_validate_json(await request.body())
@@ -160,9 +161,9 @@ class Service:
             raise HTTPException(
                 422, f"The drawing has {points:,} points; {self.limits.points:,} are the most."
             )
-        return body.strokes, body
+        return Traced(body.strokes), body
 
-    async def read_form(self, request: Request) -> tuple[list[list[list[float]]], Options]:
+    async def read_form(self, request: Request) -> tuple[Traced, Options]:
         """A drawing in a file: the form's only file, whatever its field is called."""
         if self.uploads >= self.limits.uploads:
             raise busy("files are being read")
@@ -175,9 +176,9 @@ class Service:
                     raise HTTPException(422, "Send one file: a picture, an SVG or strokes in JSON.")
                 texts = {name: value for name, value in fields if not isinstance(value, UploadFile)}
                 options = FormOptions.model_validate(
-                    {k: v for k, v in texts.items() if k not in ("picked", "rejected")} | picks(texts)
+                    {k: v for k, v in texts.items() if k not in LISTS} | lists(texts)
                 )
-                return await self.decoder.strokes(await files[0].read()), options
+                return await self.decoder.strokes(await files[0].read(), options.box), options
         except ValidationError as error:
             raise HTTPException(422, sentence(error)) from None
         except SketchseekError as error:
@@ -189,7 +190,7 @@ class Service:
         finally:
             self.uploads -= 1
 
-    async def read(self, request: Request) -> tuple[list[list[list[float]]], Options]:
+    async def read(self, request: Request) -> tuple[Traced, Options]:
         """A drawing, as JSON or in a file."""
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind == "application/json":
@@ -200,14 +201,14 @@ class Service:
 
     async def search(self, request: Request) -> Response:
         """Read the drawing, wait for a thread, search, and say how long each took."""
-        strokes, options = await self.read(request)
+        traced, options = await self.read(request)
         if options.offset + options.k > self.limits.results:
             raise HTTPException(422, f"Only the best {self.limits.results} hits can be had.")
         asked = time.perf_counter()
         gone = asyncio.ensure_future(disconnection(request))
         try:
             content, stages, hits = await self.searches.run(
-                options.page, gone, lambda: self.answer(strokes, options, asked)
+                options.page, gone, lambda: self.answer(traced, options, asked)
             )
         except BusyError:
             self.metrics.turned_away("busy")
@@ -245,13 +246,13 @@ class Service:
         return file_response(request, await self.off_loop(self.library.thumbnail, identifier), FRESH)
 
     def answer(
-        self, strokes: list[list[list[float]]], options: Options, asked: float
+        self, traced: Traced, options: Options, asked: float
     ) -> tuple[bytes, dict[str, float], list[Hit]]:
         """The search itself, on a thread: the answer's bytes, seconds per stage, the hits."""
         from ..contours.drawing import Sketch
 
         began = time.perf_counter()
-        sketch = Sketch.from_strokes(strokes)
+        sketch = replace(Sketch.from_strokes(traced.strokes), picture=traced.picture)
         drawn = time.perf_counter()
         index = self.library.ready()
         # All cores for a search that is alone; its share for one among many.
@@ -382,12 +383,11 @@ def hit_body(hit: Hit) -> dict[str, Any]:
     return {**hit.to_dict(), "picture": path, "outline": placed(hit.pose), "also": also}
 
 
-def picks(texts: dict[str, Any]) -> dict[str, list[str]]:
-    """The ids in a form's fields `picked` and `rejected`, which separate them by commas."""
-    found = {}
-    for name in ("picked", "rejected"):
-        found[name] = [part.strip() for part in texts.get(name, "").split(",") if part.strip()]
-    return found
+def lists(texts: dict[str, Any]) -> dict[str, list[str]]:
+    """What a form's fields hold of which there may be several, with commas between."""
+    return {
+        name: [part.strip() for part in texts[name].split(",") if part.strip()] for name in LISTS & set(texts)
+    }
 
 
 async def disconnection(request: Request) -> None:
@@ -446,6 +446,7 @@ Identifiers = Annotated[
     list[PictureId],
     Query(description="Hits' ids.", min_length=1, max_length=Limits().archived),
 ]
+LISTS = {"picked", "rejected", "box"}
 FORM = {
     "type": "object",
     "required": ["picture"],
@@ -454,6 +455,7 @@ FORM = {
         "k": {"type": "integer", "minimum": 1, "maximum": 100},
         "mirror": {"type": "boolean"},
         "turn": {"type": "number", "minimum": 0, "maximum": 180},
+        "box": {"type": "string", "description": "x0,y0,x1,y1: the part that is meant, in pixels."},
     },
 }
 
@@ -507,14 +509,19 @@ def add_routes(app: FastAPI, service: Service) -> None:
     async def sketch(request: Request) -> Response:
         if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
             raise HTTPException(415, "Send multipart/form-data with one file.")
-        strokes, _ = await service.read_form(request)
-        return Response(json.dumps({"strokes": strokes}), media_type="application/json")
+        traced, _ = await service.read_form(request)
+        found = {"strokes": traced.strokes, "photograph": traced.picture is not None}
+        return Response(json.dumps(found), media_type="application/json")
 
     @app.get("/api/index", response_model=IndexBody, responses=documented(), summary="What is searched")
     async def index(request: Request) -> dict[str, Any]:
         known = await service.off_loop(service.library.info)
         local = from_this_machine(request) and can_reveal()
-        return {**known, "options": sorted(SearchBody.model_fields), "reveal": local}
+        return {
+            **known,
+            "options": sorted({*SearchBody.model_fields, *FormOptions.model_fields}),
+            "reveal": local,
+        }
 
     @app.get(
         "/api/folders", response_model=FoldersBody, responses=documented(), summary="Folders to search in"

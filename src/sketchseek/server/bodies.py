@@ -69,6 +69,13 @@ class FormOptions(Options):
 
     model_config = ConfigDict(extra="forbid", strict=False)
 
+    box: list[Coordinate] | None = Field(
+        None,
+        min_length=4,
+        max_length=4,
+        description="x0, y0, x1, y1: the part of the picture that is meant, in its pixels.",
+    )
+
 
 class PlaceBody(BaseModel):
     """Another place in the same picture."""
@@ -118,6 +125,7 @@ class StrokesBody(BaseModel):
     """The strokes in a file."""
 
     strokes: list[list[list[float]]]
+    photograph: bool = Field(description="Whether they were traced in a photograph.")
 
 
 class IndexBody(BaseModel):

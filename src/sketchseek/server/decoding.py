@@ -6,24 +6,35 @@ A message is a line of JSON that says what to do, and the file's bytes where it 
 from __future__ import annotations
 
 import asyncio
+import base64
 import io
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..contours.child import Children, LimitError
 from ..errors import SketchseekError
 from .limits import Limits
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from ..contours.detectors import EdgeDetector
 
 LARGE_SIDE = 2048
 """Longer side, in pixels, of a picture that browsers cannot show as it is."""
 
 Strokes = list[list[list[float]]]
+
+
+class Traced(NamedTuple):
+    """Strokes to search for, and the pixels (h, w, 3) of the photograph that they were traced in, if any."""
+
+    strokes: Strokes
+    picture: NDArray[np.uint8] | None = None
 
 
 class Decoder:
@@ -40,11 +51,15 @@ class Decoder:
         self._threads = ThreadPoolExecutor(limits.decoding, thread_name_prefix="decoding")
         self._pending = 0
 
-    async def strokes(self, data: bytes) -> Strokes:
+    async def strokes(self, data: bytes, box: list[float] | None = None) -> Traced:
         """The strokes in a bitmap, an SVG or a file of strokes; SketchseekError if there are none."""
-        answer = await self._ask("strokes", data, max_pixels=self._limits.upload_pixels)
-        strokes: Strokes = json.loads(answer)
-        return strokes
+        answer = json.loads(await self._ask("strokes", data, max_pixels=self._limits.upload_pixels, box=box))
+        if answer["pixels"] is None:
+            return Traced(answer["strokes"])
+        import numpy as np
+
+        pixels = np.frombuffer(base64.b64decode(answer["pixels"]), np.uint8)
+        return Traced(answer["strokes"], pixels.reshape(answer["size"]))
 
     async def webp(self, path: str) -> bytes:
         """A picture that browsers cannot show, or could run, as one that they can."""
@@ -93,11 +108,17 @@ def work(message: bytes) -> bytes:
     return do(data, **options) if data or do is _strokes else do(**options)
 
 
-def _strokes(data: bytes, max_pixels: int) -> bytes:
+def _strokes(data: bytes, max_pixels: int, box: list[float] | None) -> bytes:
     from ..contours.drawing import Sketch
 
-    sketch = Sketch.load(data, max_pixels=max_pixels)
-    return json.dumps([stroke.round(2).tolist() for stroke in sketch.strokes]).encode()
+    sketch = Sketch.load(data, box=box, max_pixels=max_pixels)
+    picture = sketch.picture
+    answer = {
+        "strokes": [stroke.round(2).tolist() for stroke in sketch.strokes],
+        "pixels": None if picture is None else base64.b64encode(picture.tobytes()).decode(),
+        "size": None if picture is None else picture.shape,
+    }
+    return json.dumps(answer).encode()
 
 
 def _webp(path: str) -> bytes:
