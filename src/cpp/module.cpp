@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "engine.hpp"
+#include "integers.hpp"
 #include "selection.hpp"
 #include "settle.hpp"
 #include "threads.hpp"
@@ -60,37 +61,48 @@ Out<T> handed_over(std::vector<T>&& values) {
   return Out<T>(kept->data(), {kept->size()}, owner);
 }
 
-std::vector<const Kernels*> builds() {
+struct Build {
+  const char* name;
+  const Kernels* kernels;
+  const Filter* filter;  // null: none
+
+  bool supported() const { return kernels->supported() && (!filter || filter->supported()); }
+};
+
+std::vector<Build> builds() {
   return {
 #if defined(__x86_64__)
-      &kernels_avx512, &kernels_avx2,
+      {"avx512vnni", &kernels_avx512, &filter_avx512vnni},
+      {"avx512", &kernels_avx512, nullptr},
+      {"avx2", &kernels_avx2, nullptr},
 #elif defined(__aarch64__)
-      &kernels_neon,
+      {"neon", &kernels_neon, nullptr},
 #endif
-      &kernels_portable,
+      {"portable", &kernels_portable, nullptr},
   };
 }
 
 // The names of the builds that run on this machine, the best first.
 std::vector<std::string> supported_builds() {
   std::vector<std::string> names;
-  for (const Kernels* build : builds())
-    if (build->supported()) names.push_back(build->name);
+  for (const Build& build : builds())
+    if (build.supported()) names.push_back(build.name);
   return names;
 }
 
-const Kernels* kernels_named(const std::string& build) {
-  for (const Kernels* candidate : builds())
-    if (build == candidate->name && candidate->supported()) return candidate;
-  throw std::invalid_argument("this machine cannot run the build '" + build + "'");
+Build build_named(const std::string& name) {
+  for (const Build& build : builds())
+    if (name == build.name && build.supported()) return build;
+  throw std::invalid_argument("this machine cannot run the build '" + name + "'");
 }
 
 // A query laid out for the kernels. The module computes the tables of translations once for all pictures.
 class PreparedQuery {
  public:
-  // full (P, D), projections (P, 2, Dx * Do); steps in radians.
-  PreparedQuery(In<float, 2> full, In<float, 3> projections, In<double, 1> frequencies,
-                In<double, 1> steps, In<int32_t, 1> reach, In<int32_t, 1> kernels, bool mirror)
+  // full (P, D), projections (P, 2, Dx * Do); steps in radians. dual (P, D): what an error of one in a factor of a stored
+  // byte does to the score at most; for collections of bytes, where rows are looked at in integers first.
+  PreparedQuery(In<float, 2> full, In<float, 3> projections, In<double, 1> frequencies, In<double, 1> steps,
+                In<int32_t, 1> reach, In<int32_t, 1> kernels, bool mirror, std::optional<In<float, 2>> dual)
       : full_(full.data(), full.data() + full.size()),
         projections_(projections.data(), projections.data() + projections.size()),
         poses_(full.shape(0)),
@@ -105,6 +117,11 @@ class PreparedQuery {
             "a query's arrays must agree in the number of poses");
     require(nx_ >= kMinFrequencies && nx_ <= kMaxFrequencies, "a query must have 2 to 10 spatial frequencies");
     require_finite(full, "a query's vectors must be finite");
+    if (dual) {
+      require(dual->shape(0) == count && dual->shape(1) == dimensions_, "a query's dual must be of its vectors' shape");
+      require_finite(*dual, "a query's dual must be finite");
+      dual_.assign(dual->data(), dual->data() + dual->size());
+    }
     require_finite(projections, "a query's projections must be finite");
     require_finite(frequencies, "a query's frequencies must be finite");
     require_finite(steps, "a query's steps must be finite");
@@ -137,6 +154,7 @@ class PreparedQuery {
   int nx() const { return nx_; }
   size_t dimensions() const { return dimensions_; }
   size_t side() const { return side_; }  // of a projection
+  const float* dual() const { return dual_.empty() ? nullptr : dual_.data(); }
   // The poses with a profile each, (P, nx - 1), so that the kernels may skip.
   std::vector<Pose> with_profiles(const float* profiles) const {
     std::vector<Pose> poses = poses_;
@@ -155,7 +173,7 @@ class PreparedQuery {
   }
 
  private:
-  std::vector<float> full_, projections_, tables_;
+  std::vector<float> full_, projections_, tables_, dual_;
   std::vector<Pose> poses_;
   bool mirror_;
   int nx_;
@@ -167,7 +185,7 @@ class Collection {
   // vectors (n, D) are used where they lie; norms (n, S, 3) are copied into the layout of the kernels.
   Collection(nb::ndarray<nb::ndim<2>, nb::c_contig, nb::device::cpu, nb::ro> vectors, In<float, 3> norms, int nx,
              int no, const std::string& build)
-      : vectors_(vectors), kernels_(kernels_named(build)) {
+      : vectors_(vectors), build_(build_named(build)), kernels_(build_.kernels) {
     require(nx >= kMinFrequencies && nx <= kMaxFrequencies && no >= 1 && no <= kMaxOrientations,
             "the engine takes 2 to 10 spatial and 1 to 5 orientation frequencies");
     db_.bytes = vectors.dtype() == nb::dtype<int8_t>();
@@ -201,7 +219,7 @@ class Collection {
   }
 
   int64_t size() const { return db_.n; }
-  const char* build() const { return kernels_->name; }
+  const char* build() const { return build_.name; }
 
   // Bytes of everything that a search reads.
   int64_t bytes() const {
@@ -270,11 +288,23 @@ class Collection {
       poses = query.with_profiles(profiles.data());
       view.poses = poses.data();
     }
+    std::optional<IntegerQuery> integers;
+    if (!poses.empty() && build_.filter && db_.bytes && query.dual() && build_.filter->fits(db_.nx, db_.no))
+      integers.emplace(query.view(), query.dual(), profiles.data(), db_.nx, db_.no);
     auto scan = [&](const int64_t* ids, int64_t count) {
       without_lock(count, kChunkOfTop, threads, [&](int64_t begin, int64_t end) {
         float out[kChunkOfTop];
-        kernels_->score(db_, view, Range{begin, end, ids, factors}, top.threshold(), out);
-        top.offer(begin, ids ? ids + begin : nullptr, out, end - begin);
+        const Range range{begin, end, ids, factors};
+        const float threshold = top.threshold();
+        if (integers && threshold > kWorthFiltering) {
+          int64_t rows[kChunkOfTop];
+          const int64_t some = build_.filter->reaching(db_, query.view(), integers->poses(), range, threshold, rows);
+          kernels_->score(db_, query.view(), Range{0, some, rows, factors}, kNoThreshold, out);
+          top.offer(0, rows, out, some);
+        } else {
+          kernels_->score(db_, view, range, threshold, out);
+          top.offer(begin, ids ? ids + begin : nullptr, out, end - begin);
+        }
       });
       top.settle();
     };
@@ -369,7 +399,8 @@ class Collection {
 
  private:
   static constexpr float kNoThreshold = -3;
-  static constexpr int64_t kChunk = 8192, kChunkOfTop = 1024;
+  static constexpr int64_t kChunk = 8192, kChunkOfTop = 2048;
+  static constexpr float kWorthFiltering = 0.1f;  // below, the rounding of the drawing is too coarse
   static constexpr int64_t kSample = 4096, kHighest = 64, kWorthSampling = 4 * kSample;
   static constexpr int kMaxCells = 64;
   static constexpr float kLargest = 1e15f, kSmallest = 1e-15f;  // between them products and quotients are numbers
@@ -432,6 +463,7 @@ class Collection {
   }
 
   nb::ndarray<nb::ndim<2>, nb::c_contig, nb::device::cpu, nb::ro> vectors_;
+  const Build build_;
   const Kernels* kernels_;
   Database db_;
   std::vector<float> inverse_;
@@ -444,7 +476,7 @@ class Collection {
 // kCodeBlock) hold the first n in their places; tables (parts, 16) are of bytes, so that a sum fits 16 bits.
 Out<int64_t> largest_sums(In<uint8_t, 3> codes, In<uint8_t, 2> tables, int64_t n, int64_t k, const std::string& build,
                           int threads) {
-  const Kernels* kernels = kernels_named(build);
+  const Kernels* kernels = build_named(build).kernels;
   const PartCodes view{codes.data(), tables.data(), (int)tables.shape(0)};
   require(tables.shape(1) == 16 && 2 * codes.shape(1) == tables.shape(0) && codes.shape(2) == kCodeBlock &&
               tables.shape(0) <= 256,
@@ -490,8 +522,8 @@ NB_MODULE(_engine, m) {
   m.def("largest", &largest, "scores"_a, "k"_a, "Positions of the k largest, ascending; ties go to lower ones.");
   nb::class_<PreparedQuery>(m, "PreparedQuery")
       .def(nb::init<In<float, 2>, In<float, 3>, In<double, 1>, In<double, 1>, In<int32_t, 1>,
-                    In<int32_t, 1>, bool>(),
-           "full"_a, "projections"_a, "frequencies"_a, "steps"_a, "reach"_a, "kernels"_a, "mirror"_a);
+                    In<int32_t, 1>, bool, std::optional<In<float, 2>>>(),
+           "full"_a, "projections"_a, "frequencies"_a, "steps"_a, "reach"_a, "kernels"_a, "mirror"_a, "dual"_a.none());
   nb::class_<Collection>(m, "Collection")
       .def(nb::init<nb::ndarray<nb::ndim<2>, nb::c_contig, nb::device::cpu, nb::ro>, In<float, 3>, int, int,
                     const std::string&>(),

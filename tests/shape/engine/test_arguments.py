@@ -41,6 +41,7 @@ def query(**changed: Any) -> _engine.PreparedQuery:
         "reach": QUERY.reach,
         "kernels": QUERY.kernels,
         "mirror": True,
+        "dual": None,
     }
     return _engine.PreparedQuery(**{**given, **changed})
 
@@ -99,6 +100,8 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
     "a wide reach": (lambda: query(reach=QUERY.reach + 2000), "0 to 1023 steps"),
     "fewer steps than poses": (lambda: query(steps=QUERY.steps[1:]), "agree in the number of poses"),
     "one projection": (lambda: query(projections=QUERY.projections[:, :1].copy()), "agree in the number"),
+    "a dual's NaN": (lambda: query(dual=with_one(QUERY.vectors, NAN)), "dual must be finite"),
+    "a short dual": (lambda: query(dual=ones(3, 9)), "dual must be of"),
     "a negative kernel": (lambda: query(kernels=QUERY.kernels - 1), "numbers from 0"),
     "a kernel too many": (
         lambda: collection().scores(query(kernels=QUERY.kernels + 1), None, 1),

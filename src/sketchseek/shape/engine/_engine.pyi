@@ -25,6 +25,7 @@ class PreparedQuery:
         reach: Ints,
         kernels: Ints,
         mirror: bool,
+        dual: Floats | None,
     ) -> None: ...
 
 class Collection:

@@ -19,7 +19,7 @@ from ..settings import FULL, RADIANS, Settings, X, Y
 from . import Groups, Ids, Scores, _engine, check_top
 
 VARIABLE = "SKETCHSEEK_ENGINE"
-"""Environment variable that forces one build: portable, avx2, avx512 or neon."""
+"""Environment variable that forces one build: portable, avx2, avx512, avx512vnni or neon."""
 
 _CODE_UNIT = 2.0**-24  # the kernels leave a code in the upper byte of an integer
 
@@ -192,7 +192,17 @@ class NativeEngine:
             query.reach,
             query.kernels,
             query.mirror,
+            self._dual[query.kernels] if self._bytes else None,
         )
+
+    @cached_property
+    def _dual(self) -> Scores:
+        """(S, D): what an error of one in the factor of a stored byte does to a score at most, by kernel.
+
+        In the dual of the norm that a picture is divided by. A component of no weight has no error.
+        """
+        length = np.sqrt(self._settings.component_weights) * self._settings.component_scales
+        return np.divide(1, length, out=np.zeros_like(length), where=length > 0)
 
 
 def _ids(ids: Ids | None) -> Ids | None:
