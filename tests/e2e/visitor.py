@@ -92,6 +92,7 @@ def swipe(page: Page, path: list[Point], width: float = 10) -> None:
     for point in between(path):
         send("touchMove", [point])
     send("touchEnd", [])
+    page.wait_for_timeout(400)  # sooner, the browser takes the next touch for the second half of a double tap
 
 
 PHONE = {"device_scale_factor": 2, "has_touch": True, "is_mobile": True}

@@ -8,6 +8,7 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -98,7 +99,8 @@ def sent(path: Path, change: Callable[[], None] = lambda: None) -> list[dict]:
             change()
 
     response = OpenFileResponse(path.open("rb"), "image/jpeg", {})
-    asyncio.run(response({"type": "http"}, None, send))  # type: ignore[arg-type]
+    with ThreadPoolExecutor() as thread:  # this one may have a loop of the browser's already
+        thread.submit(asyncio.run, response({"type": "http"}, None, send)).result()  # type: ignore[arg-type]
     return messages
 
 
