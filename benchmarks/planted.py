@@ -17,7 +17,8 @@ from sketchseek.contours import strength_to_points
 from sketchseek.contours.detectors import get_detector
 from sketchseek.contours.picture import load_picture
 from sketchseek.evaluation.datasets import data_folder
-from sketchseek.evaluation.planted import Planted, overlap, plant
+from sketchseek.evaluation.metrics import box_iou
+from sketchseek.evaluation.planted import Planted, plant
 from sketchseek.search.search import Options, place_hits, ranked
 from sketchseek.search.view import PictureContours, view_of
 from sketchseek.shape.settings import Settings
@@ -70,7 +71,7 @@ def measure(shapes: list[Planted], contours: list[PictureContours], settings: Se
             first[strength] += int(answer.ranking.ids[0] == number)
         at = int(np.flatnonzero(answer.ranking.ids == number)[0])
         (hit,) = place_hits(view, shape.sketch, answer.take(slice(at, at + 1)), options)
-        overlaps.append(overlap(shape.box, hit.box))
+        overlaps.append(float(box_iou(shape.box, [hit.box])[0]))
     return Outcome(len(shapes), first, np.array(overlaps))
 
 

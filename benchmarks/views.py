@@ -27,7 +27,7 @@ from sketchseek.contours.detectors import get_detector
 from sketchseek.contours.made_up import outline_points, random_shape
 from sketchseek.evaluation.datasets import data_folder
 from sketchseek.evaluation.extraction import PictureContours
-from sketchseek.evaluation.planted import overlap
+from sketchseek.evaluation.metrics import box_iou
 from sketchseek.search.search import Options, search
 from sketchseek.search.view import view_of
 from sketchseek.shape.settings import Settings
@@ -85,7 +85,7 @@ def planted(args: argparse.Namespace) -> dict[str, Any]:
     found = dict.fromkeys(SIZES, 0)
     for i, (sketch, box) in enumerate(shapes):
         hit = search(view, sketch, Options(1))[0]
-        found[sizes[i]] += bool(hit.id == str(i) and overlap(hit.box, box) >= PLACED)
+        found[sizes[i]] += bool(hit.id == str(i) and box_iou(hit.box, [box])[0] >= PLACED)
     rows = len(view.collection.engine)
     return {"first and placed": found, "of each": EACH, "views a picture": round(rows / len(view), 1)}
 
@@ -115,7 +115,7 @@ def sheets(args: argparse.Namespace) -> dict[str, Any]:
             hit = index.search(Sketch.from_bitmap(copy_of(paths[i], i)), 1)[0]
             is_first = Path(hit.picture).stem == str(number)
             first += is_first
-            placed += bool(is_first and overlap(hit.box, box) >= PLACED)
+            placed += bool(is_first and box_iou(hit.box, [box])[0] >= PLACED)
     return {"icons": len(truth), "first": int(first), "first and placed": int(placed)}
 
 

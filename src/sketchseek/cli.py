@@ -21,6 +21,7 @@ from .errors import (
     OtherPlaceError,
     SketchseekError,
 )
+from .output.arguments import box, natural, port, positive, turn, weight
 
 Command = Callable[[argparse.Namespace], int]
 _ADVICE: dict[type[SketchseekError], str] = {
@@ -92,7 +93,7 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         help="the smallest share of a picture's longer side at which a thing shall be found: .6, .3 (the "
         "default) or .2; smaller takes more room",
     )
-    p.add_argument("--jobs", type=_positive, metavar="N", help="worker processes (default: one a core)")
+    p.add_argument("--jobs", type=positive, metavar="N", help="worker processes (default: one a core)")
     p.add_argument(
         "--device",
         choices=("cpu", "cuda"),
@@ -123,14 +124,14 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     )
     _add_index(p)
     _add_device(p)
-    p.add_argument("-k", type=_positive, default=20, metavar="K", help="how many hits (default: 20)")
-    p.add_argument("--expand", type=_count, metavar="N", help="ask again with the first N hits")
+    p.add_argument("-k", type=positive, default=20, metavar="K", help="how many hits (default: 20)")
+    p.add_argument("--expand", type=natural, metavar="N", help="ask again with the first N hits")
     p.add_argument(
-        "--blend", type=_weight, metavar="W", help="weight of what the drawing depicts beside its shape"
+        "--blend", type=weight, metavar="W", help="weight of what the drawing depicts beside its shape"
     )
     p.add_argument(
         "--box",
-        type=_box,
+        type=box,
         metavar="X0,Y0,X1,Y1",
         help="of a picture as SKETCH, only this part, in its pixels",
     )
@@ -147,7 +148,7 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     )
     p.add_argument(
         "--turn",
-        type=_turn,
+        type=turn,
         default=0.0,
         metavar="DEGREES|any",
         help="also look for the drawing turned, by up to so many degrees either way",
@@ -157,14 +158,14 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         choices=("exhaustive", "projections", "dpf"),
         help="default: exhaustive, and projections where that would take longer than a blink",
     )
-    p.add_argument("--shortlist", type=_positive, metavar="S", help="pictures to re-rank (projections, dpf)")
+    p.add_argument("--shortlist", type=positive, metavar="S", help="pictures to re-rank (projections, dpf)")
     p.add_argument(
         "--rerank", choices=("exact", "binary", "local", "binary-all", "local-all"), default="exact"
     )
     p.add_argument(
-        "--neighborhood", type=_positive, default=3, metavar="N", help="for binary and local (default: 3)"
+        "--neighborhood", type=positive, default=3, metavar="N", help="for binary and local (default: 3)"
     )
-    p.add_argument("--threads", type=_positive, metavar="N", help="default: one a core")
+    p.add_argument("--threads", type=positive, metavar="N", help="default: one a core")
     p.add_argument("--html", metavar="FILE", help="write a page of the hits with the outline drawn on each")
     p.add_argument(
         "--no-pictures", dest="pictures", action="store_false", help="don't show pictures in the terminal"
@@ -180,7 +181,7 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     p = command("check", run_check, "read all of the index, and say what is damaged in it")
     _add_index(p)
     p.add_argument("--repair", action="store_true", help="make what is damaged again, from the pictures")
-    p.add_argument("--jobs", type=_positive, metavar="N", help="worker processes (default: one a core)")
+    p.add_argument("--jobs", type=positive, metavar="N", help="worker processes (default: one a core)")
     p.add_argument("--json", action="store_true", help="print one JSON document")
 
     p = command("info", run_info, "say what is in the index")
@@ -565,7 +566,7 @@ def _add_address(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--host", default="127.0.0.1", help="address to listen on (default: this machine only)"
     )
-    parser.add_argument("--port", type=_port, default=8000, help="default: 8000")
+    parser.add_argument("--port", type=port, default=8000, help="default: 8000")
     parser.add_argument("--token", type=_token, help="what a visitor must know")
 
 
@@ -585,41 +586,6 @@ def _asked_for(arguments: Sequence[str], name: str) -> bool:
     return typed in (name, "completion")
 
 
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError("must be 1 or more")
-    return value
-
-
-def _box(text: str) -> tuple[float, ...]:
-    numbers = tuple(float(part) for part in text.split(","))
-    if len(numbers) != 4:
-        raise argparse.ArgumentTypeError("must be four numbers: X0,Y0,X1,Y1")
-    return numbers
-
-
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError("must be 0 or more")
-    return value
-
-
-def _weight(text: str) -> float:
-    value = float(text)
-    if not 0 <= value < float("inf"):  # nor is NaN
-        raise argparse.ArgumentTypeError("must be 0 or more")
-    return value
-
-
-def _port(text: str) -> int:
-    value = int(text)
-    if not 0 <= value < 2**16:
-        raise argparse.ArgumentTypeError("must be from 0 to 65535")
-    return value
-
-
 def _token(text: str) -> str | None:
     from .server import checked_token
 
@@ -627,15 +593,6 @@ def _token(text: str) -> str | None:
         return checked_token(text)
     except SketchseekError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def _turn(text: str) -> float:
-    if text == "any":
-        return 180.0
-    value = float(text)
-    if not 0 <= value <= 180:
-        raise argparse.ArgumentTypeError("must be from 0 to 180, or any")
-    return value
 
 
 def _check_same(index: Any, args: argparse.Namespace) -> None:

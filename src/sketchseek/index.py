@@ -39,11 +39,11 @@ DEFAULT_DESCRIBER = "efficientnet"
 VIEWS_IN_A_BLINK = 200_000
 """More views than these are searched by a shortlist (docs/views.md has what that loses)."""
 
-__all__ = ["Hit", "Index", "Row"]
+__all__ = ["Hit", "Index", "PictureRow"]
 
 
 @dataclass(frozen=True)
-class Row:
+class PictureRow:
     """What an index knows of a picture, without its vectors."""
 
     id: str
@@ -175,11 +175,11 @@ class Index:
         tried again if `retry`. What is damaged in the index is made again. May be interrupted and run
         again: it goes on where it was. `device="cuda"` finds edges on a graphics processor.
         """
-        from .indexing import Options, update
+        from .indexing import IndexingOptions, update
         from .indexing.repair import repair
 
         roots = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-        options = Options(jobs, exclude, forget_missing, retry, device)
+        options = IndexingOptions(jobs, exclude, forget_missing, retry, device)
         try:
             report = update(self._writer(), roots, options, progress)
             self.refresh(save=True)
@@ -287,9 +287,9 @@ class Index:
         stored, recipe = snapshot.expansion, snapshot.recipe.expansion
         if stored is None or recipe is None:
             return None
-        from .depiction import Cache, Depiction, Pictures, usual_mean
+        from .depiction import CodeCache, Depiction, Pictures, usual_mean
 
-        cache = Cache(self._location.folder, snapshot.identity) if snapshot.identity else None
+        cache = CodeCache(self._location.folder, snapshot.identity) if snapshot.identity else None
         return Depiction(
             pictures=lambda: Pictures(stored, usual_mean(recipe.name), cache),
             describer=partial(self._network, recipe),
@@ -325,11 +325,11 @@ class Index:
         """
         return self._view.folders.tree(len(self) if most is None else most)
 
-    def row(self, identifier: str) -> Row:
+    def row(self, identifier: str) -> PictureRow:
         """What is known of a picture."""
         view = self._view
         number = view.number(identifier)
-        return Row(identifier, view.path(number), int(view.width[number]), int(view.height[number]))
+        return PictureRow(identifier, view.path(number), int(view.width[number]), int(view.height[number]))
 
     def identify(self, picture: Path) -> str:
         """The id of the picture at a path or URI."""

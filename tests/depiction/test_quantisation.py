@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sketchseek.depiction import pictures as pictures_module
-from sketchseek.depiction.pictures import Cache, Pictures
+from sketchseek.depiction.pictures import CodeCache, Pictures
 from sketchseek.depiction.quantisation import BYTES, ProductCodes, ScalarCodes
 from sketchseek.shape.engine import _engine
 from sketchseek.shape.engine.native import VARIABLE, largest_sums
@@ -131,20 +131,20 @@ def test_codes_grow_with_the_collection(tmp_path, monkeypatch):
         (1500, "2", ["expansion-2-800.codes"], [800]),
         (1700, "3", ["expansion-3-1700.codes"], [800, 1700]),
     ):
-        collection = Pictures(x[:n], cache=Cache(tmp_path, version))
+        collection = Pictures(x[:n], cache=CodeCache(tmp_path, version))
         assert files() == names
         assert trained == learned
         query = collection.vectors(np.array([n - 1]))[0]
         assert collection.best(query, 20)[0] == n - 1
     (tmp_path / names[0]).write_bytes(b"cut short")
-    assert len(Pictures(x, cache=Cache(tmp_path, "3")).best(query, 20)) == 20
+    assert len(Pictures(x, cache=CodeCache(tmp_path, "3")).best(query, 20)) == 20
 
 
 def test_a_folder_that_cannot_be_written_keeps_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(pictures_module, "LARGE", 700)
     blocked = tmp_path / "file"
     blocked.write_bytes(b"")
-    assert len(Pictures(clustered(800).astype(np.float16), cache=Cache(blocked, "1"))) == 800
+    assert len(Pictures(clustered(800).astype(np.float16), cache=CodeCache(blocked, "1"))) == 800
 
 
 def test_centred_on_the_mean_and_missing_ones_are_zero():

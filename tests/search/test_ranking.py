@@ -10,7 +10,7 @@ from sketchseek.contours.detectors import get_detector
 from sketchseek.contours.made_up import random_curves
 from sketchseek.evaluation.planted import overlap, plant, random_background
 from sketchseek.evaluation.separate_kernels import SeparateKernels
-from sketchseek.search.ranking import Collection, largest, rank, refine
+from sketchseek.search.ranking import Collection, best_first, rank, refine
 from sketchseek.search.search import Options, search
 from sketchseek.search.view import PictureContours, view_of
 from sketchseek.shape.descriptor import norms
@@ -50,8 +50,8 @@ def test_exhaustive_is_the_reference_in_order(collection: Collection, query: Que
 def test_projections_shortlist_by_the_sum_of_both(collection: Collection, query: Query, rerank: str) -> None:
     total = collection.engine.project(query, X) + collection.engine.project(query, Y)
     found = rank(collection, query, method="projections", shortlist=50, rerank=rerank)
-    assert set(found.ids[:50]) == set(largest(total, 50))
-    np.testing.assert_array_equal(found.ids[50:], largest(total, len(total))[50:])  # the rest follows
+    assert set(found.ids[:50]) == set(best_first(total, 50))
+    np.testing.assert_array_equal(found.ids[50:], best_first(total, len(total))[50:])  # the rest follows
     exact = collection.engine.scores(query)[found.ids]
     assert (found.score <= exact + 1e-6).all()
     if rerank == "exact":
@@ -63,15 +63,15 @@ def test_dpf_takes_the_second_projection_of_three_times_the_shortlist(
 ) -> None:
     first = query.first_projection
     one, other = (collection.engine.project(query, axis) for axis in (first, X + Y - first))
-    kept = largest(one, 60)
-    expected = kept[largest((one + other)[kept], 20)]
+    kept = best_first(one, 60)
+    expected = kept[best_first((one + other)[kept], 20)]
     found = rank(collection, query, method="dpf", shortlist=20)
     assert set(found.ids[:20]) == set(expected)
     assert set(found.ids[:60]) == set(kept)
-    np.testing.assert_array_equal(found.ids[60:], largest(one, N)[60:])
+    np.testing.assert_array_equal(found.ids[60:], best_first(one, N)[60:])
     assert len(rank(collection, query, method="dpf", shortlist=N, k=5)) == 5
     np.testing.assert_array_equal(
-        rank(collection, query, method="dpf", shortlist=0).ids, largest(one, N)
+        rank(collection, query, method="dpf", shortlist=0).ids, best_first(one, N)
     )  # one projection, and no more
 
 

@@ -4,12 +4,12 @@ from .depiction import Depiction
 from .describers import PictureDescriber, get_describer, usual_mean
 from .expand import EXPAND, Shape, ShapeScores, default_expand, rerank
 from .graph import MISSING_EXTRA, has_extra, need_extra
-from .pictures import Cache, Pictures
+from .pictures import CodeCache, Pictures
 
 __all__ = [
     "EXPAND",
     "MISSING_EXTRA",
-    "Cache",
+    "CodeCache",
     "Depiction",
     "PictureDescriber",
     "Pictures",

@@ -19,7 +19,7 @@ _PRIOR_WEIGHT = 64  # a collection's own mean counts for half when it has as man
 
 
 @dataclass(frozen=True)
-class Cache:
+class CodeCache:
     """A folder for codes, and what no other version of this or another collection is known by."""
 
     folder: Path
@@ -35,13 +35,13 @@ class Pictures:
         As the index keeps them (float16); a row of NaN where a picture has none. Kept, not copied.
     prior : ndarray of shape (d,)
         The mean of pictures in general, for collections too small to have a mean of their own.
-    cache : Cache, optional
+    cache : CodeCache, optional
         Where the codes of a large collection are kept. They are derived from `stored`, and made again when
         they are not there.
     """
 
     def __init__(
-        self, stored: NDArray[np.floating[Any]], prior: Vector | None = None, cache: Cache | None = None
+        self, stored: NDArray[np.floating[Any]], prior: Vector | None = None, cache: CodeCache | None = None
     ) -> None:
         self._stored = stored
         n, d = stored.shape
@@ -100,7 +100,7 @@ class Pictures:
         return self._product.best(query, k, threads)
 
 
-def _codes(pictures: Pictures, spread: Ids, cache: Cache | None) -> ProductCodes:
+def _codes(pictures: Pictures, spread: Ids, cache: CodeCache | None) -> ProductCodes:
     """Those that were kept for this version; else made now, with codebooks that were kept while they fit."""
     n, d = len(pictures), len(pictures.mean)
     codes = None

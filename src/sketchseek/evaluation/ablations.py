@@ -17,14 +17,14 @@ from ..contours.drawing import Sketch
 from ..errors import SketchseekError
 from ..kernels import RBF
 from ..maps import HarmonicMap
-from ..search.ranking import PRE_SHORTLIST, Collection, largest, rank
+from ..search.ranking import PRE_SHORTLIST, Collection, best_first, rank
 from ..search.search import Options
 from ..shape.query import Query
 from ..shape.settings import PAPER, Settings, X, Y
 from ..shape.views import WHOLE
 from .datasets import data_folder, load
 from .experiment import Experiment
-from .scoring import Found, QueryScore, score
+from .scoring import QueryScore, RankedPhotos, score
 from .separate_kernels import SeparateKernels
 
 Curves = dict[str, list[tuple[float, list[QueryScore]]]]
@@ -101,7 +101,7 @@ def shortlists(e: Experiment, settings: Settings) -> Curves:
             for share, scores in points:
                 size = round(share * len(collection))
                 ids = NOTHING if query is None else _shortlisted(collection, query, name, size)
-                scores.append(score(e.data, annotated, Found(ids)))
+                scores.append(score(e.data, annotated, RankedPhotos(ids)))
     return curves
 
 
@@ -112,15 +112,15 @@ def _shortlisted(collection: Collection, query: Query, name: str, size: int) -> 
         higher = query.first_projection
         first = (higher, Y if higher == X else X, X, Y)[DPF.index(name)]
         total = scores[first] - 4  # those that the second projection never sees come after all others
-        kept = largest(scores[first], max(PRE_SHORTLIST * size, 1))
+        kept = best_first(scores[first], max(PRE_SHORTLIST * size, 1))
         total[kept] = scores[X][kept] + scores[Y][kept]
     else:
         total = {"Sx + Sy": scores[X] + scores[Y], "Sx": scores[X], "Sy": scores[Y]}[name]
-    order = largest(total, len(total))
+    order = best_first(total, len(total))
     if size == 0:
         return order
     top = np.sort(order[:size])
-    return np.concatenate([top[largest(engine.scores(query, top), size)], order[size:]])
+    return np.concatenate([top[best_first(engine.scores(query, top), size)], order[size:]])
 
 
 def rerankings(e: Experiment, settings: Settings) -> Curves:
@@ -152,6 +152,6 @@ def rerankings(e: Experiment, settings: Settings) -> Curves:
 def scores_of_orders(e: Experiment, order: Callable[[Sketch], Order]) -> list[QueryScore]:
     """One score a drawing, from a function that orders all photos for it."""
     return [
-        score(e.data, query, Found(NOTHING if sketch is None else order(sketch)))
+        score(e.data, query, RankedPhotos(NOTHING if sketch is None else order(sketch)))
         for query, sketch in zip(e.data.queries, e.sketches, strict=True)
     ]

@@ -36,7 +36,7 @@ _PATIENCE = 3.0  # seconds after which a measurement is not repeated
 
 
 @dataclass(frozen=True)
-class Row:
+class Measurement:
     """One measurement: the best of its repetitions for each query, averaged over the queries."""
 
     method: str
@@ -134,7 +134,7 @@ def run_bench(
     short = min(SHORTLIST, pictures)
     ids = np.sort(np.random.default_rng(1).choice(pictures, short, replace=False))
     work = _work(settings, queries[0])
-    rows: list[Row] = []
+    rows: list[Measurement] = []
 
     def measure(
         method: str,
@@ -152,7 +152,7 @@ def run_bench(
             None if flops is None else 2 * flops * rate / (peak[0] * count / threads),
             None if read is None else read * rate / peak[1],
         )
-        rows.append(Row(method, storage, n, count, round(ms, 3), round(rate), *shares))
+        rows.append(Measurement(method, storage, n, count, round(ms, 3), round(rate), *shares))
         say(f"{method:24} {storage:8} {count} thread(s) {ms:10.1f} ms")
 
     def measure_engine(method: str, call: Callable[[Query, int], object], **options: Any) -> None:

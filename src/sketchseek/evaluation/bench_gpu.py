@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..shape.engine.gpu import GpuEngine
 from ..shape.engine.gpu.columns import Tensor
 from ..shape.settings import Settings
-from .bench import QUERIES, Row
+from .bench import QUERIES, Measurement
 
 if TYPE_CHECKING:
     from ..shape.query import Query
@@ -44,7 +44,7 @@ def run_gpu(
     bandwidth = _bandwidth(device)
     say(f"{pictures} descriptors from {len(seeds)}")
     codes, norms = enlarged(seeds, pictures, settings, device)
-    rows: list[Row] = []
+    rows: list[Measurement] = []
     report: dict[str, Any] = {}
     useful = 2.0 * settings.dimensions * translations(queries[0])
     stored = settings.dimensions + 4 * (len(settings.scales) + 1)
@@ -60,7 +60,9 @@ def run_gpu(
             else (None, None)
         )
         rows.append(
-            Row(name, operand, pictures, 1, round(1e3 * seconds, 3), round(pictures / seconds), *shares)
+            Measurement(
+                name, operand, pictures, 1, round(1e3 * seconds, 3), round(pictures / seconds), *shares
+            )
         )
         say(f"{name:28} {operand:8} {1e3 * seconds:10.2f} ms")
 

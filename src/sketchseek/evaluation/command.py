@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..output.arguments import natural, positive
+
 if TYPE_CHECKING:
     from ..depiction import Depiction
     from ..search.search import Options
@@ -42,11 +44,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--detector", default="neural", metavar="NAME", help="neural, structured:FILE or canny"
     )
     parser.add_argument("--method", choices=("exhaustive", "projections", "dpf"), default="exhaustive")
-    parser.add_argument("--shortlist", type=_natural, metavar="S")
+    parser.add_argument("--shortlist", type=natural, metavar="S")
     parser.add_argument(
         "--rerank", choices=("exact", "binary", "local", "binary-all", "local-all"), default="exact"
     )
-    parser.add_argument("--neighborhood", type=_positive, default=3, metavar="N")
+    parser.add_argument("--neighborhood", type=positive, default=3, metavar="N")
     parser.add_argument("--expansion", metavar="NAME", help="search with what photos depict, as in `index`")
     parser.add_argument(
         "--learned", type=Path, metavar="FILE", help="what NAME knows of drawings, if not what ships"
@@ -58,9 +60,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--clutter", type=float, default=0.4, metavar="B", help="strength of local normalisation; 0 for none"
     )
     parser.add_argument("--storage", choices=("int8", "float32"), default="int8")
-    parser.add_argument("--queries", type=_positive, metavar="N", help="only N of the drawings, at random")
+    parser.add_argument("--queries", type=positive, metavar="N", help="only N of the drawings, at random")
     parser.add_argument("--moved", action="store_true", help="shrink the contours of photos, move them about")
-    parser.add_argument("--jobs", type=_positive, metavar="N", help="processes (default: one per processor)")
+    parser.add_argument("--jobs", type=positive, metavar="N", help="processes (default: one per processor)")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
@@ -139,17 +141,3 @@ def as_text(document: dict[str, Any]) -> str:
     for category, row in sorted(document["per_category"].items(), key=lambda item: -item[1]["map"]):
         lines.append(f"{category[:26]:>26} {100 * row['map']:6.1f} {100 * row['p@20']:6.1f}")
     return "\n".join(lines)
-
-
-def _natural(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError("must not be negative")
-    return value
-
-
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
-    return value

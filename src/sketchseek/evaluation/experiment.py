@@ -17,7 +17,7 @@ from ..shape.settings import Settings
 from ..shape.views import SMALLEST
 from .datasets import DataSet
 from .extraction import contours_of_pictures
-from .scoring import SHOWN, Found, QueryScore, score, summary
+from .scoring import SHOWN, QueryScore, RankedPhotos, score, summary
 
 if TYPE_CHECKING:
     from ..depiction import Depiction
@@ -123,14 +123,14 @@ class Experiment:
         options = replace(options, k=len(view))
         scores = []
         for query, sketch in zip(self.data.queries, self.sketches, strict=True):
-            found = Found(NO_IDS)
+            found = RankedPhotos(NO_IDS)
             if sketch is not None:
                 answer = ranked(view, sketch, options)
                 boxes = None
                 if place and self.data.boxes:
                     hits = place_hits(view, sketch, answer.take(slice(SHOWN)), options)
                     boxes = np.array([hit.box for hit in hits], dtype=np.float64).reshape(-1, 4)
-                found = Found(answer.ranking.ids, boxes)
+                found = RankedPhotos(answer.ranking.ids, boxes)
             scores.append(score(self.data, query, found))
         return scores
 

@@ -79,11 +79,3 @@ def plant(background: Pixels, rng: np.random.Generator, blur: float = 0.0) -> Pl
     outline = np.vstack([corners, corners[:1]]).astype(np.float32)
     sketch = Sketch(outline_points(corners), [outline], "a planted shape")
     return Planted(pixels, sketch, scale, mirrored, dx, dy, box)
-
-
-def overlap(a: tuple[float, ...], b: tuple[float, ...]) -> float:
-    """Intersection over union of two boxes."""
-    w = min(a[2], b[2]) - max(a[0], b[0])
-    h = min(a[3], b[3]) - max(a[1], b[1])
-    both = max(w, 0) * max(h, 0)
-    return both / ((a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - both)

@@ -21,7 +21,7 @@ WELL_PLACED = 0.5
 
 
 @dataclass(frozen=True)
-class Found:
+class RankedPhotos:
     """What a search gave for one query: photos, best first, and where the drawing lies in the first ones."""
 
     ids: NDArray[np.int64]
@@ -51,7 +51,7 @@ class QueryScore:
         return self.precision[SHOWN]
 
 
-def score(data: DataSet, query: AnnotatedQuery, found: Found) -> QueryScore:
+def score(data: DataSet, query: AnnotatedQuery, found: RankedPhotos) -> QueryScore:
     """Compare one ranking with the right answers."""
     right = np.isin(found.ids, list(query.relevant))
     instance = None

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..contours.points import Points
 from ..kernels import RBF
 from ..maps import HarmonicMap
-from ..search.ranking import Collection, Ranking, largest
+from ..search.ranking import Collection, Ranking, best_first
 from ..shape.query import Query
 from ..shape.settings import SIGMA, Settings
 
@@ -51,7 +51,7 @@ class SeparateKernels:
             return picked
 
         score = chosen([found.score for _, _, found in placed])
-        order = largest(score, len(score))
+        order = best_first(score, len(score))
         scales = [query.scales[found.pose].astype(np.float32) for _, query, found in placed]
         return Ranking(
             ids=order,

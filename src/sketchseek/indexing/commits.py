@@ -1,6 +1,6 @@
 """Results become rows, in batches that are on disk before they are counted.
 
-A batch is settled against the newest version of the table, inside the writer's turn: a picture that
+A batch is decided against the newest version of the table, inside the writer's turn: a picture that
 another process has added meanwhile isn't added twice.
 """
 
@@ -44,7 +44,7 @@ Item = Described | Failed | Same | Move
 
 
 @dataclass
-class _Settled:
+class _Decided:
     """What a batch comes to: the change, rows then known, rows that left their paths, and what to count."""
 
     change: Change
@@ -125,23 +125,23 @@ class Commits:
                 self._flush()
 
     def _flush(self) -> None:
-        settled = _Settled(Change())
+        decided = _Decided(Change())
 
         def prepare() -> Change:
-            nonlocal settled
-            settled = self._settle()
-            return settled.change
+            nonlocal decided
+            decided = self._decide()
+            return decided.change
 
         if self._store.commit(prepare):
-            self._follow(settled.known, settled.left)
+            self._follow(decided.known, decided.left)
         self._items.clear()
-        self._report.added += settled.added
-        self._report.refreshed += settled.refreshed
-        self._report.unchanged += settled.unchanged
-        self._report.expanded += settled.expanded
-        self._report.described += settled.described
-        self._report.moved += settled.moved
-        for path, reason in settled.failed:
+        self._report.added += decided.added
+        self._report.refreshed += decided.refreshed
+        self._report.unchanged += decided.unchanged
+        self._report.expanded += decided.expanded
+        self._report.described += decided.described
+        self._report.moved += decided.moved
+        for path, reason in decided.failed:
             self._report.add_failure(path, reason)
         self._commits += 1
         if self._commits % TIDY_COMMITS == 0:
@@ -184,9 +184,9 @@ class Commits:
         for row in written:
             self.known[row.path] = row
 
-    def _settle(self) -> _Settled:
+    def _decide(self) -> _Decided:
         self._catch_up()
-        settled = _Settled(Change())
+        decided = _Decided(Change())
         rows: list[dict[str, Any]] = []
         rewritten: dict[str, Item] = {}
         forget: list[str] = []
@@ -203,36 +203,36 @@ class Commits:
                 if lacked or (item.size, item.modified) != (row.size, row.modified):
                     rewritten[row.id] = item
                 elif row.failure is None:
-                    settled.unchanged += 1
+                    decided.unchanged += 1
                 else:
-                    settled.failed.append((path, row.failure))
+                    decided.failed.append((path, row.failure))
                 continue
             if row is not None and isinstance(item, Failed) and _is_kept(row, item):
-                settled.failed.append((path, item.reason))
+                decided.failed.append((path, item.reason))
                 continue
             if row is not None and _agrees(row, item):
-                _count_unchanged(settled, item)
+                _count_unchanged(decided, item)
                 continue
             identifier = row.id if row is not None else secrets.token_hex(8)
             if row is not None:
                 forget.append(row.id)
             rows.append(_row(identifier, item))
-            settled.known.append(_known(identifier, item))
+            decided.known.append(_known(identifier, item))
             if isinstance(item, Failed):
-                settled.failed.append((path, item.reason))
+                decided.failed.append((path, item.reason))
             elif row is None or row.failure is not None:
-                settled.added += 1
+                decided.added += 1
             else:
-                settled.refreshed += 1
+                decided.refreshed += 1
         tables = []
         if rows:
             tables.append(_table(rows, self._store))
         if rewritten:
-            tables.append(self._rewrite(rewritten, settled, forget))
-        settled.change = Change(_concatenated(tables), forget)
-        return settled
+            tables.append(self._rewrite(rewritten, decided, forget))
+        decided.change = Change(_concatenated(tables), forget)
+        return decided
 
-    def _rewrite(self, items: dict[str, Item], settled: _Settled, forget: list[str]) -> pa.Table:
+    def _rewrite(self, items: dict[str, Item], decided: _Decided, forget: list[str]) -> pa.Table:
         """The rows of pictures whose content is the same, with another path, time or expansion."""
         rows = self._store.whole_rows(list(items)).to_pylist()
         for row in rows:
@@ -240,24 +240,24 @@ class Commits:
             forget.append(row["id"])
             row["path"] = item.path
             if isinstance(item, Move):
-                settled.left.append(item.row)
+                decided.left.append(item.row)
                 row["size"], row["modified"] = item.stat.size, item.stat.modified
-                settled.moved += 1
+                decided.moved += 1
             elif isinstance(item, Same):
                 row["size"], row["modified"] = item.size, item.modified
                 row["expansion"] = item.expansion or row["expansion"]
                 if item.shape is not None:
                     row.update(asdict(item.shape))
                 if row["failure"] is not None:
-                    settled.failed.append((item.path, row["failure"]))
+                    decided.failed.append((item.path, row["failure"]))
                 elif item.expansion is not None:
-                    settled.expanded += 1
+                    decided.expanded += 1
                 elif item.shape is not None:
-                    settled.described += 1
+                    decided.described += 1
                 else:
-                    settled.unchanged += 1
+                    decided.unchanged += 1
             known = {name: row[name] for name in _COLUMNS}
-            settled.known.append(Known(**known, expanded=row["expansion"] is not None))
+            decided.known.append(Known(**known, expanded=row["expansion"] is not None))
         return _table(rows, self._store)
 
 
@@ -280,11 +280,11 @@ def _agrees(row: Known, item: Described | Failed) -> bool:
     )
 
 
-def _count_unchanged(settled: _Settled, item: Described | Failed) -> None:
+def _count_unchanged(decided: _Decided, item: Described | Failed) -> None:
     if isinstance(item, Failed):
-        settled.failed.append((item.path, item.reason))
+        decided.failed.append((item.path, item.reason))
     else:
-        settled.unchanged += 1
+        decided.unchanged += 1
 
 
 def _known(identifier: str, item: Described | Failed) -> Known:

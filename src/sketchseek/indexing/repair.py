@@ -14,7 +14,7 @@ from ..storage.schema import schema_of, thumbnail_sum
 from ..storage.seal import Seal
 from ..storage.snapshot import Snapshot
 from ..storage.store import Store
-from .run import Options, update
+from .run import IndexingOptions, update
 
 
 @dataclass
@@ -124,7 +124,7 @@ def _restore(store: Store, damaged: dict[int, str], snapshot: Snapshot | None, j
     store.drop(damaged)
     paths -= set(store.table(["path"])["path"].to_pylist())
     there = sorted(path for path in paths if os.path.isfile(path))
-    return update(store, there, Options(jobs)).added if there else 0
+    return update(store, there, IndexingOptions(jobs)).added if there else 0
 
 
 def _paths_in(store: Store, fragment: int) -> Iterator[bytes]:

@@ -23,7 +23,7 @@ from .workers import Workers
 
 
 @dataclass(frozen=True)
-class Options:
+class IndexingOptions:
     """How a run goes about it.
 
     jobs : worker processes; None for one a core.
@@ -43,14 +43,14 @@ class Options:
 def update(
     store: Store,
     paths: Sequence[str | bytes | os.PathLike[str]],
-    options: Options | None = None,
+    options: IndexingOptions | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """Add new pictures under `paths`, refresh changed ones, forget vanished ones.
 
     Ends early, with everything finished so far committed, on KeyboardInterrupt.
     """
-    options = options or Options()
+    options = options or IndexingOptions()
     start = time.monotonic()
     roots = list(dict.fromkeys(absolute(path) for path in paths))
     store.refresh()
@@ -112,7 +112,7 @@ def remove(store: Store, paths: Sequence[str | bytes | os.PathLike[str]]) -> int
     return count
 
 
-def _kept(seen: Walk, options: Options, lost: list[bytes]) -> list[tuple[str, str]]:
+def _kept(seen: Walk, options: IndexingOptions, lost: list[bytes]) -> list[tuple[str, str]]:
     """Paths of which nothing is forgotten, and why; `lost` are those that held pictures, and are empty."""
     kept = list(seen.unseen.items())
     if not options.forget_missing:
@@ -157,7 +157,7 @@ def _tasks(changes: Changes, recipe: Recipe) -> Iterator[Task]:
 
 
 def _read(
-    changes: Changes, commits: Commits, store: Store, options: Options, progress: Progress | None
+    changes: Changes, commits: Commits, store: Store, options: IndexingOptions, progress: Progress | None
 ) -> None:
     tasks = list(_tasks(changes, store.recipe))
     if not tasks:

@@ -47,7 +47,7 @@ def per_component(weights: ArrayLike) -> Array:
     return of_frequencies[frequency_of(len(of_frequencies))]
 
 
-def turns(size: int) -> Array:
+def turn_tensor(size: int) -> Array:
     """(D, D, D): which products of two vectors' components are a translation's coefficients (tripol1).
 
     The first vector, V, is moved by d, the second, W, stays: V . W is a polynomial of the components of d.

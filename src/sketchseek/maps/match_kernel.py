@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ..kernels import Array, Kernel, Normalization, check_elements, check_weights
 from .base import FeatureMap, check_finite
-from .components import turns
+from .components import turn_tensor
 
 Choice = int | Kernel | Sequence[int | Kernel]
 
@@ -127,7 +127,7 @@ class MatchKernel:
         for dimension in self._checked_offsets(dict.fromkeys(dimensions, 0.0)):
             w_axes[dimension] = d + dimension
             out.append(2 * d + dimension)
-            operands += [turns(self.shape[dimension]), [dimension, d + dimension, 2 * d + dimension]]
+            operands += [turn_tensor(self.shape[dimension]), [dimension, d + dimension, 2 * d + dimension]]
         return np.asarray(np.einsum(V, v_axes, W, w_axes, *operands, out, optimize=True))  # type: ignore[call-overload]
 
     def scores(

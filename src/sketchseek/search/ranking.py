@@ -236,7 +236,7 @@ def rank(
     wanted = len(collection) if k is None else min(k, len(collection))
     if len(found) >= wanted:
         return found
-    following = collection.pictures[largest(total, len(total))].astype(np.int64)
+    following = collection.pictures[best_first(total, len(total))].astype(np.int64)
     following = following[np.sort(np.unique(following, return_index=True)[1])]
     tail = following[~np.isin(following, found.ids)][: wanted - len(found)]
     return found + located(collection, query, tail, threads)
@@ -293,7 +293,7 @@ def _among(scores: Scores, size: int) -> Ids:
     return select(scores, size) if size else np.zeros(0, np.int64)
 
 
-def largest(scores: NDArray[np.float32], k: int) -> Ids:
+def best_first(scores: NDArray[np.float32], k: int) -> Ids:
     """Positions of the k largest, best first, ties by position."""
     return np.argsort(-scores, kind="stable")[:k]
 
@@ -301,7 +301,7 @@ def largest(scores: NDArray[np.float32], k: int) -> Ids:
 def located(collection: Collection, query: Query, ids: Ids, threads: int | None = None) -> Ranking:
     """Where the drawing is in given pictures, in their order: whoever ranked them."""
     found = every_view(collection, query, ids, threads)
-    best = found.take(largest(collection.weighted(found.score, found.rows), len(found)))
+    best = found.take(best_first(collection.weighted(found.score, found.rows), len(found)))
     known, first = np.unique(best.ids, return_index=True)
     return best.take(first[np.searchsorted(known, ids)])
 
@@ -314,7 +314,7 @@ def every_view(collection: Collection, query: Query, ids: Ids, threads: int | No
 
 def _ranking(collection: Collection, rows: Ids, found: Placement, query: Query, k: int | None) -> Ranking:
     placed = _placed(collection, rows, found, query)
-    ordered = placed.take(largest(collection.weighted(found.score, rows), len(rows)))
+    ordered = placed.take(best_first(collection.weighted(found.score, rows), len(rows)))
     return ordered.best_of_pictures().take(slice(k))
 
 

@@ -27,7 +27,7 @@ from .confidence import models
 from .evidence import features
 from .hit import Hit, Hits, Place, overlap
 from .order import reordered
-from .ranking import Collection, Ranking, every_view, largest, located, rank, refine
+from .ranking import Collection, Ranking, best_first, every_view, located, rank, refine
 from .view import View
 
 if TYPE_CHECKING:
@@ -338,7 +338,7 @@ class EngineScores:
     def best(self, k: int) -> Ids:
         """The k best pictures, by number, best first."""
         if self.among is not None:
-            return self.among[largest(self.at(self.among), k)]
+            return self.among[best_first(self.at(self.among), k)]
         if self.options.method == "exhaustive":  # nobody asks where they are
             rows = self.collection.top(self.query, k, self.options.threads)
             return self.collection.pictures[rows].astype(np.int64)

@@ -32,16 +32,16 @@ from ..errors import SketchseekError
 from .archive import archive
 from .bodies import (
     FoldersBody,
-    FormOptions,
     Health,
     IndexBody,
-    Options,
     PictureId,
     Problem,
     SearchAnswer,
     SearchBody,
+    SearchFields,
+    SearchForm,
     StrokesBody,
-    sentence,
+    first_fault,
 )
 from .decoding import BusyDecoderError, Decoder, Traced
 from .journal import Journal
@@ -104,7 +104,7 @@ def create_app(
         BusyDecoderError,
         Exception,
     ):
-        app.add_exception_handler(error, explain)
+        app.add_exception_handler(error, as_problem)
     add_routes(app, service)
     add_page(app)
     gate = Gate(app, host=host, token=token, limits=limits, names=names)
@@ -150,12 +150,12 @@ class Service:
         """Run what reads files or pictures on a thread."""
         return await asyncio.get_running_loop().run_in_executor(self.threads, work, *arguments)
 
-    async def read_json(self, request: Request) -> tuple[Traced, Options]:
+    async def read_json(self, request: Request) -> tuple[Traced, SearchFields]:
         """A drawing in JSON."""
         try:
             body = SearchBody.model_validate_json(await request.body())
         except ValidationError as error:
-            raise HTTPException(422, sentence(error)) from None
+            raise HTTPException(422, first_fault(error)) from None
         points = sum(map(len, body.strokes))
         if points > self.limits.points:
             raise HTTPException(
@@ -163,7 +163,7 @@ class Service:
             )
         return Traced(body.strokes), body
 
-    async def read_form(self, request: Request) -> tuple[Traced, Options]:
+    async def read_form(self, request: Request) -> tuple[Traced, SearchFields]:
         """A drawing in a file: the form's only file, whatever its field is called."""
         if self.uploads >= self.limits.uploads:
             raise busy("files are being read")
@@ -175,12 +175,12 @@ class Service:
                 if len(files) != 1:
                     raise HTTPException(422, "Send one file: a picture, an SVG or strokes in JSON.")
                 texts = {name: value for name, value in fields if not isinstance(value, UploadFile)}
-                options = FormOptions.model_validate(
+                options = SearchForm.model_validate(
                     {k: v for k, v in texts.items() if k not in LISTS} | lists(texts)
                 )
                 return await self.decoder.strokes(await files[0].read(), options.box), options
         except ValidationError as error:
-            raise HTTPException(422, sentence(error)) from None
+            raise HTTPException(422, first_fault(error)) from None
         except SketchseekError as error:
             raise HTTPException(422, str(error)) from None
         except MultiPartException as error:
@@ -190,7 +190,7 @@ class Service:
         finally:
             self.uploads -= 1
 
-    async def read(self, request: Request) -> tuple[Traced, Options]:
+    async def read(self, request: Request) -> tuple[Traced, SearchFields]:
         """A drawing, as JSON or in a file."""
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind == "application/json":
@@ -246,7 +246,7 @@ class Service:
         return file_response(request, await self.off_loop(self.library.thumbnail, identifier), FRESH)
 
     def answer(
-        self, traced: Traced, options: Options, asked: float
+        self, traced: Traced, options: SearchFields, asked: float
     ) -> tuple[bytes, dict[str, float], list[Hit]]:
         """The search itself, on a thread: the answer's bytes, seconds per stage, the hits."""
         from ..contours.drawing import Sketch
@@ -410,14 +410,14 @@ def report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         loop.default_exception_handler(context)
 
 
-def explain(_: Request, error: Exception) -> Response:
+def as_problem(_: Request, error: Exception) -> Response:
     """Any error as {"detail": "..."}."""
     if isinstance(error, HTTPException):
         return problem(error.status_code, str(error.detail), dict(error.headers or {}))
     if isinstance(error, NoPictureError | NoIndexError):
         return problem(404, str(error))
     if isinstance(error, BusyDecoderError):
-        return explain(_, busy("pictures are being read"))
+        return as_problem(_, busy("pictures are being read"))
     if isinstance(error, RequestValidationError):
         first = error.errors()[0]
         return problem(422, f"{'.'.join(map(str, first['loc']))}: {first['msg']}.")
@@ -519,7 +519,7 @@ def add_routes(app: FastAPI, service: Service) -> None:
         local = from_this_machine(request) and can_reveal()
         return {
             **known,
-            "options": sorted({*SearchBody.model_fields, *FormOptions.model_fields}),
+            "options": sorted({*SearchBody.model_fields, *SearchForm.model_fields}),
             "reveal": local,
         }
 

@@ -46,7 +46,7 @@ def archive(paths: Iterable[str]) -> Iterator[bytes]:
             try:
                 source = open_regular(path)
             except (OSError, ValueError, SketchseekError):
-                gone.append(printable(path))
+                gone.append(as_text(path))
                 continue
             with source, file.open(unused_name(path, taken), "w", force_zip64=True) as entry:
                 while chunk := source.read(CHUNK):
@@ -59,7 +59,7 @@ def archive(paths: Iterable[str]) -> Iterator[bytes]:
 
 def unused_name(path: str, taken: set[str]) -> str:
     """The file's name, with as many of its folders as it takes to be different from others; now taken."""
-    parts = PurePath(printable(path)).parts
+    parts = PurePath(as_text(path)).parts
     names = ["/".join(parts[-depth:]).lstrip("/") for depth in range(1, len(parts) + 1)]
     name = next((name for name in names if name not in taken and name != MISSING), None)
     if name is None:  # the same file twice
@@ -68,6 +68,6 @@ def unused_name(path: str, taken: set[str]) -> str:
     return name
 
 
-def printable(path: str) -> str:
+def as_text(path: str) -> str:
     """A path as text, also where its bytes are none."""
     return os.fsencode(path).decode("utf-8", "replace")

@@ -16,7 +16,7 @@ Degrees = Annotated[float, Field(ge=0, le=180, allow_inf_nan=False)]
 PictureId = Annotated[str, Field(pattern=r"^[0-9A-Za-z_-]{1,32}$")]
 
 
-class Options(BaseModel):
+class SearchFields(BaseModel):
     """What a search may be told, besides the drawing."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -54,7 +54,7 @@ class Options(BaseModel):
     )
 
 
-class SearchBody(Options):
+class SearchBody(SearchFields):
     """A drawing, and how to search for it."""
 
     strokes: list[Stroke] = Field(
@@ -64,7 +64,7 @@ class SearchBody(Options):
     )
 
 
-class FormOptions(Options):
+class SearchForm(SearchFields):
     """The same options as they come in a form, where everything is text."""
 
     model_config = ConfigDict(extra="forbid", strict=False)
@@ -170,7 +170,7 @@ class Problem(BaseModel):
     detail: str
 
 
-def sentence(error: ValidationError) -> str:
+def first_fault(error: ValidationError) -> str:
     """The first thing that is wrong with a body, for a person."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     where = ".".join(str(part) for part in first["loc"])

@@ -60,7 +60,7 @@ class Library:
         self._index: Index | None = None
         self._looked = -REFRESH_SECONDS
         self._lock = threading.Lock()
-        self.cache = Cache(CACHE_BYTES)
+        self.cache = ByteCache(CACHE_BYTES)
 
     def index(self) -> Index | None:
         """The newest version; None where there is no index yet.
@@ -190,7 +190,7 @@ def is_text(name: str) -> bool:
     return name.isascii() or os.fsencode(name).decode("utf-8", "replace") == name
 
 
-class Cache:
+class ByteCache:
     """The bytes most recently asked for, up to a total size."""
 
     def __init__(self, capacity: int) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..maps.components import columns, turns
+from ..maps.components import columns, turn_tensor
 from .descriptor import mirror_signs, norms, projection
 from .placement import Placement, Start, radius_of
 from .query import Query
@@ -31,7 +31,7 @@ def polynomial_1d(query: ArrayLike, vectors: ArrayLike, settings: Settings) -> A
     """
     dx, _, do = settings.shape
     q = np.asarray(query, np.float64).reshape(dx, do)
-    linear = np.einsum("abp,ao->pbo", turns(dx), q).reshape(dx, dx * do)
+    linear = np.einsum("abp,ao->pbo", turn_tensor(dx), q).reshape(dx, dx * do)
     coefficients: Array = np.asarray(vectors, np.float64) @ linear.T
     return coefficients
 
@@ -39,7 +39,7 @@ def polynomial_1d(query: ArrayLike, vectors: ArrayLike, settings: Settings) -> A
 def polynomial_2d(query: ArrayLike, vectors: ArrayLike, settings: Settings) -> Array:
     """Coefficients (..., Dx, Dx) of the similarity under a translation in the plane; N2 = Dx * Dx of them."""
     dx = settings.shape[0]
-    q, turn = np.asarray(query, np.float64).reshape(settings.shape), turns(dx)
+    q, turn = np.asarray(query, np.float64).reshape(settings.shape), turn_tensor(dx)
     linear = np.einsum("abp,cdr,aco->prbdo", turn, turn, q, optimize=True).reshape(dx * dx, -1)
     vectors = np.asarray(vectors, np.float64)
     coefficients: Array = vectors @ linear.T

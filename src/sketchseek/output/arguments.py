@@ -1,0 +1,55 @@
+"""What may be written on the command line, as values; what may not is said in a few words."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def positive(text: str) -> int:
+    """A whole number from 1."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return value
+
+
+def box(text: str) -> tuple[float, ...]:
+    """X0,Y0,X1,Y1."""
+    numbers = tuple(float(part) for part in text.split(","))
+    if len(numbers) != 4:
+        raise argparse.ArgumentTypeError("must be four numbers: X0,Y0,X1,Y1")
+    return numbers
+
+
+def natural(text: str) -> int:
+    """A whole number from 0."""
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError("must be 0 or more")
+    return value
+
+
+def weight(text: str) -> float:
+    """A finite number from 0."""
+    value = float(text)
+    if not 0 <= value < float("inf"):  # nor is NaN
+        raise argparse.ArgumentTypeError("must be 0 or more")
+    return value
+
+
+def port(text: str) -> int:
+    """A number of a port; 0 lets the system choose."""
+    value = int(text)
+    if not 0 <= value < 2**16:
+        raise argparse.ArgumentTypeError("must be from 0 to 65535")
+    return value
+
+
+def turn(text: str) -> float:
+    """Degrees, or any angle."""
+    if text == "any":
+        return 180.0
+    value = float(text)
+    if not 0 <= value <= 180:
+        raise argparse.ArgumentTypeError("must be from 0 to 180, or any")
+    return value
