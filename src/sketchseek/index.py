@@ -318,6 +318,17 @@ class Index:
         options = {**options, "method": options.get("method") or self.method}
         return search(self._view, Sketch.of(sketch), Options(k, **options))
 
+    def likeness(self, sketch: Sketch, identifier: str) -> float | None:
+        """The cosine of what a drawing and a picture depict; None where the index does not know."""
+        view = self._view
+        describer = view.depiction.describer(required=False) if view.depiction else None
+        drawing = describer.drawing(sketch.strokes) if describer else None
+        if view.depiction is None or drawing is None:
+            return None
+        import numpy as np
+
+        return float(view.depiction.pictures.vectors(np.array([view.number(identifier)]))[0] @ drawing)
+
     def folders(self, most: int | None = None) -> list[tuple[str, int]]:
         """The folders that pictures are in, from where they branch, and how many each has in it and below.
 
@@ -423,15 +434,11 @@ def explained(sketch: Sketch, picture: Path, where: Path | None = None) -> tuple
 
     from .contours import picture_contours
     from .contours.detectors import get_detector
-    from .search.explanation import explain
-    from .search.view import PictureContours, view_of
 
     recipe = Index.open(where).recipe if where is not None and Location(where).exists() else None
     settings = settings_of(recipe) if recipe else Settings.preset(DEFAULT_PRESET)
     seen = picture_contours(os.fspath(picture), get_detector(recipe.detector if recipe else "neural"))
-    points, frame = seen.subject()
-    contours = PictureContours(points, seen.picture.width, seen.picture.height, frame)
-    view = view_of([contours], settings, path=lambda _: os.path.abspath(picture))
+    smallest = recipe.smallest if recipe else SMALLEST
     network = None
     describer = _describer(recipe.expansion, required=False) if recipe and recipe.expansion else None
     drawing = describer.drawing(sketch.strokes) if describer else None
@@ -440,7 +447,28 @@ def explained(sketch: Sketch, picture: Path, where: Path | None = None) -> tuple
 
         stored = describer(seen.picture.pixels).astype(np.float16)[None]
         network = float(Pictures(stored, usual_mean(describer.name)).vectors(np.arange(1))[0] @ drawing)
-    return explain(view, sketch, network=network), seen
+    path = os.path.abspath(picture)
+    return explain_contours(sketch, seen, path, settings, smallest=smallest, network=network), seen
+
+
+def explain_contours(
+    sketch: Sketch,
+    seen: Contours,
+    path: str,
+    settings: Settings,
+    *,
+    smallest: float = SMALLEST,
+    mirror: bool = True,
+    network: float | None = None,
+) -> Explanation:
+    """Why the contours of a picture match a drawing; see `search.explanation.explain`."""
+    from .search.explanation import explain
+    from .search.view import PictureContours, view_of
+
+    points, frame = seen.subject()
+    contours = PictureContours(points, seen.picture.width, seen.picture.height, frame)
+    view = view_of([contours], settings, smallest=smallest, path=lambda _: path)
+    return explain(view, sketch, mirror=mirror, network=network)
 
 
 def _expansion(name: str) -> Expansion:

@@ -6,6 +6,7 @@ import io
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 from starlette.testclient import TestClient
@@ -147,6 +148,33 @@ def test_contours_lie_along_the_shape(client: TestClient, star: Strokes) -> None
     assert opaque is not None
     expected = [v * seen.width / 400 for v in (60, 100, 320, 347)]
     assert list(opaque) == pytest.approx(expected, abs=0.02 * seen.width)
+
+
+def test_why_a_picture_matched(client: TestClient, star: Strokes) -> None:
+    assert client.get("/api/index").json()["explain"] is True
+    known = ids(client, star)
+    met = {}
+    for name in ("star.jpg", "house.webp"):
+        response = client.post("/api/explain", json={"strokes": star, "mirror": True, "id": known[name]})
+        assert response.status_code == 200, response.text
+        assert response.headers["content-type"] == "image/png"
+        drawn = np.asarray(Image.open(io.BytesIO(response.content)).convert("RGB")).astype(int)
+        met[name] = ((drawn[..., 1] - drawn[..., 0]) > 150).sum()  # as green as a line that met contours
+    assert met["star.jpg"] > 2 * met["house.webp"]
+
+
+def test_what_cannot_be_explained_is_said(client: TestClient, star: Strokes) -> None:
+    here = ids(client, star)["star.jpg"]
+    for body, status in (
+        ({"strokes": star, "id": "nobody"}, 404),
+        ({"strokes": star}, 422),
+        ({"strokes": [], "id": here}, 422),
+        ({"strokes": star, "id": here, "k": 3}, 422),
+    ):
+        response = client.post("/api/explain", json=body)
+        assert response.status_code == status, body
+        assert response.json()["detail"]
+    assert client.post("/api/explain", data={"id": here}).status_code == 415
 
 
 @pytest.mark.parametrize("kind", ["", "/thumbnail", "/contours"])

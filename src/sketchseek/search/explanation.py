@@ -44,13 +44,16 @@ class Explanation:
     network: float | None
 
 
-def explain(view: View, sketch: Sketch, number: int = 0, network: float | None = None) -> Explanation:
+def explain(
+    view: View, sketch: Sketch, number: int = 0, *, mirror: bool = True, network: float | None = None
+) -> Explanation:
     """Explain one picture of a view, by its number.
 
-    network : the cosine of the drawing's and the picture's descriptors, if they are known.
+    mirror : also look for the mirrored drawing. network : the cosine of the drawing's and the picture's
+    descriptors, if they are known.
     """
     collection = view.collection
-    options = Options(len(view), expand=0, blend=0.0)
+    options = Options(len(view), mirror=mirror, expand=0, blend=0.0)
     answer = ranked(view, sketch, options)
     at = int(np.flatnonzero(answer.ranking.ids == number)[0])
     mine = answer.take(slice(at, at + 1))

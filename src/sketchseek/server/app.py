@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from hashlib import blake2b
 from importlib import resources
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from fastapi import FastAPI, Path, Query, Request
 from fastapi.exceptions import RequestValidationError
@@ -31,6 +31,7 @@ from .. import __version__
 from ..errors import SketchseekError
 from .archive import archive
 from .bodies import (
+    ExplainBody,
     FoldersBody,
     Health,
     IndexBody,
@@ -56,6 +57,7 @@ from .security import Gate, problem
 if TYPE_CHECKING:
     from ..search.hit import Hit, Pose
 
+Drawn = TypeVar("Drawn", SearchBody, ExplainBody)
 LOG = logging.getLogger("sketchseek.server")
 CORES = os.cpu_count() or 1
 FRESH = "private, max-age=300"
@@ -152,8 +154,13 @@ class Service:
 
     async def read_json(self, request: Request) -> tuple[Traced, SearchFields]:
         """A drawing in JSON."""
+        body = await self.read_body(request, SearchBody)
+        return Traced(body.strokes), body
+
+    async def read_body(self, request: Request, kind: type[Drawn]) -> Drawn:
+        """A body with a drawing in JSON."""
         try:
-            body = SearchBody.model_validate_json(await request.body())
+            body = kind.model_validate_json(await request.body())
         except ValidationError as error:
             raise HTTPException(422, first_fault(error)) from None
         points = sum(map(len, body.strokes))
@@ -161,7 +168,7 @@ class Service:
             raise HTTPException(
                 422, f"The drawing has {points:,} points; {self.limits.points:,} are the most."
             )
-        return Traced(body.strokes), body
+        return body
 
     async def read_form(self, request: Request) -> tuple[Traced, SearchFields]:
         """A drawing in a file: the form's only file, whatever its field is called."""
@@ -304,6 +311,37 @@ class Service:
         return await self.made(
             request, identifier, "image/png", lambda path: self.decoder.contours(path, detector)
         )
+
+    async def explanation(self, request: Request) -> Response:
+        """Why a picture matched a drawing, or did not; its file is opened where all are."""
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+            raise HTTPException(415, "Send application/json.")
+        body = await self.read_body(request, ExplainBody)
+        path, _ = await self.off_loop(self.library.locate, body.id)
+        try:
+            network = await self.off_loop(self.likeness, body)
+        except SketchseekError as error:
+            raise HTTPException(422, str(error)) from None
+        recipe = (await self.off_loop(self.library.ready)).recipe
+        try:
+            content = await self.decoder.explanation(
+                path,
+                body.strokes,
+                detector=recipe.detector,
+                settings=recipe.settings,
+                smallest=recipe.smallest,
+                mirror=body.mirror,
+                network=network,
+            )
+        except SketchseekError as error:
+            raise NoPictureError(str(error)) from None
+        return Response(content, media_type="image/png", headers={"cache-control": "no-store"})
+
+    def likeness(self, body: ExplainBody) -> float | None:
+        """What the network says of a drawing and a picture, if there is one."""
+        from ..contours.drawing import Sketch
+
+        return self.library.ready().likeness(Sketch.from_strokes(body.strokes), body.id)
 
     async def made(
         self, request: Request, identifier: str, media_type: str, make: Callable[[str], Awaitable[bytes]]
@@ -513,6 +551,19 @@ def add_routes(app: FastAPI, service: Service) -> None:
         found = {"strokes": traced.strokes, "photograph": traced.picture is not None}
         return Response(json.dumps(found), media_type="application/json")
 
+    @app.post(
+        "/api/explain",
+        response_class=Response,
+        responses={
+            200: {"content": {"image/png": {"schema": {"type": "string", "format": "binary"}}}},
+            **documented(400, 404, 408, 413, 415, 422),
+        },
+        openapi_extra=body_of(json=ExplainBody.model_json_schema()),
+        summary="Why a picture matched a drawing, or did not",
+    )
+    async def explanation(request: Request) -> Response:
+        return await service.explanation(request)
+
     @app.get("/api/index", response_model=IndexBody, responses=documented(), summary="What is searched")
     async def index(request: Request) -> dict[str, Any]:
         known = await service.off_loop(service.library.info)
@@ -520,6 +571,7 @@ def add_routes(app: FastAPI, service: Service) -> None:
         return {
             **known,
             "options": sorted({*SearchBody.model_fields, *SearchForm.model_fields}),
+            "explain": True,
             "reveal": local,
         }
 

@@ -12,6 +12,14 @@ DEFAULTS = Limits()
 Coordinate = Annotated[float, Field(ge=-DEFAULTS.coordinate, le=DEFAULTS.coordinate, allow_inf_nan=False)]
 Point = Annotated[list[Coordinate], Field(min_length=2, max_length=2)]
 Stroke = Annotated[list[Point], Field(min_length=1, max_length=DEFAULTS.points)]
+Strokes = Annotated[
+    list[Stroke],
+    Field(
+        min_length=1,
+        max_length=DEFAULTS.strokes,
+        description="Polylines [[x, y], ...], in any unit, x to the right and y downwards.",
+    ),
+]
 Degrees = Annotated[float, Field(ge=0, le=180, allow_inf_nan=False)]
 PictureId = Annotated[str, Field(pattern=r"^[0-9A-Za-z_-]{1,32}$")]
 
@@ -57,11 +65,17 @@ class SearchFields(BaseModel):
 class SearchBody(SearchFields):
     """A drawing, and how to search for it."""
 
-    strokes: list[Stroke] = Field(
-        min_length=1,
-        max_length=DEFAULTS.strokes,
-        description="Polylines [[x, y], ...], in any unit, x to the right and y downwards.",
-    )
+    strokes: Strokes
+
+
+class ExplainBody(BaseModel):
+    """A drawing and the hit that it is to be compared with."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    id: PictureId
+    strokes: Strokes
+    mirror: bool = Field(True, description="Also look for the mirrored drawing.")
 
 
 class SearchForm(SearchFields):
@@ -142,6 +156,7 @@ class IndexBody(BaseModel):
     settings: dict[str, Any]
     command: str = Field(description="What fills the index.")
     options: list[str] = Field(description="What a search may be told.")
+    explain: bool = Field(description="Whether /api/explain says why a hit matched.")
     reveal: bool = Field(description="Whether this visitor may have pictures shown in their folders.")
 
 

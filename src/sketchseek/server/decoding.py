@@ -69,6 +69,10 @@ class Decoder:
         """What the program sees in a picture, as a transparent PNG of the same shape."""
         return await self._ask("contours", path=path, detector=detector)
 
+    async def explanation(self, path: str, strokes: Strokes, **options: Any) -> bytes:
+        """Why a picture matches a drawing, or does not, as a PNG; options as `_explain` takes them."""
+        return await self._ask("explain", path=path, strokes=strokes, **options)
+
     async def _ask(self, what: str, data: bytes = b"", **options: Any) -> bytes:
         if self._pending >= self._limits.decoding_waiting:
             raise BusyDecoderError
@@ -103,7 +107,12 @@ def work(message: bytes) -> bytes:
     """What the process does with one message."""
     line, _, data = message.partition(b"\n")
     options = json.loads(line)
-    does: dict[str, Callable[..., bytes]] = {"strokes": _strokes, "webp": _webp, "contours": _contours}
+    does: dict[str, Callable[..., bytes]] = {
+        "strokes": _strokes,
+        "webp": _webp,
+        "contours": _contours,
+        "explain": _explain,
+    }
     do = does[options.pop("what")]
     return do(data, **options) if data or do is _strokes else do(**options)
 
@@ -136,6 +145,29 @@ def _contours(path: str, detector: str) -> bytes:
     from ..contours.seeing import picture_contours
 
     return contours_overlay(picture_contours(path, _detector(detector)).points)
+
+
+def _explain(
+    path: str,
+    strokes: Strokes,
+    *,
+    detector: str,
+    settings: dict[str, Any],
+    smallest: float,
+    mirror: bool,
+    network: float | None,
+) -> bytes:
+    """settings : as the index's recipe has them. network : what the server's network says of the two."""
+    from ..contours.drawing import Sketch
+    from ..contours.seeing import picture_contours
+    from ..index import explain_contours
+    from ..output.explained import explained_png
+    from ..shape.settings import Settings
+
+    seen = picture_contours(path, _detector(detector))
+    sketch, how = Sketch.from_strokes(strokes), Settings.from_json(settings)
+    why = explain_contours(sketch, seen, path, how, smallest=smallest, mirror=mirror, network=network)
+    return explained_png(why, seen.picture.pixels, seen.points)
 
 
 @lru_cache(1)
