@@ -10,11 +10,13 @@
 // bound keeps the pruned search from going it in vain. Projections, energy and product codes have ways of their own.
 #include "kernels/energy.hpp"
 #include "kernels/exact.hpp"
+#include "processor.hpp"
+#if !defined(SKETCHSEEK_BROWSER)  // which goes exact's way alone, and is small for that
 #include "kernels/near.hpp"
 #include "kernels/plain.hpp"
 #include "kernels/product_codes.hpp"
 #include "kernels/projection.hpp"
-#include "processor.hpp"
+#endif
 
 namespace sketchseek {
 namespace {
@@ -24,6 +26,8 @@ namespace {
 #define CHOOSE(f, nx, no) ((nx) == 5 && (no) == 2 ? f<5, 3> : ANY_OF(f, nx))
 #if defined(SKETCHSEEK_FEW_SIZES)  // enough to be tested, and compiled in a fraction of the time
 #define ANY_OF(f, nx) ((nx) == 2 ? f<2, 0> : (nx) == 5 ? f<5, 0> : f<6, 0>)
+#elif defined(SKETCHSEEK_BROWSER)  // those of the presets
+#define ANY_OF(f, nx) ((nx) == 5 ? f<5, 0> : (nx) == 6 ? f<6, 0> : f<8, 0>)
 #else
 #define ANY_OF(f, nx)                                                                                  \
   ((nx) == 2   ? f<2, 0>                                                                               \
@@ -63,6 +67,13 @@ extern const Kernels TABLE(SKETCHSEEK_BUILD) = {
     [](const Database& db, const Query& query, Range range, float* out) {
       CHOOSE(profile, db.nx, db.no)(db, query, range, out);
     },
+#if defined(SKETCHSEEK_BROWSER)
+    [](const Database& db, const Query& query, Range range, Guide, int, Found* out) {
+      CHOOSE(locate_exactly, db.nx, db.no)(db, query, range, out);
+    },
+    nullptr,
+    nullptr,
+#else
     [](const Database& db, const Query& query, Range range, Guide guide, int radius, Found* out) {
       CHOOSE(locate, db.nx, db.no)(db, query, range, guide, radius, out);
     },
@@ -72,10 +83,15 @@ extern const Kernels TABLE(SKETCHSEEK_BUILD) = {
     [](const Database& db, const Query& query, Range range, float* out) {
       CHOOSE(plain, db.nx, db.no)(db, query, range, out);
     },
+#endif
     [](const Database& db, const Cells& cells, Range range, float* out) {
       ANY_OF(energy, db.nx)(db, cells, range, out);
     },
+#if defined(SKETCHSEEK_BROWSER)
+    nullptr,
+#else
     sum_tables,
+#endif
 };
 
 }  // namespace sketchseek

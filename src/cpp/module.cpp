@@ -15,7 +15,8 @@
 #include <vector>
 
 #include "engine.hpp"
-#include "integers.hpp"
+#include "scan.hpp"
+#include "search/opened.hpp"
 #include "selection.hpp"
 #include "settle.hpp"
 #include "threads.hpp"
@@ -96,31 +97,33 @@ Build build_named(const std::string& name) {
   throw std::invalid_argument("this machine cannot run the build '" + name + "'");
 }
 
-// A query laid out for the kernels. The module computes the tables of translations once for all pictures.
-class PreparedQuery {
+template <class Array>
+auto copied(const Array& values) {
+  return std::vector<std::decay_t<decltype(*values.data())>>(values.data(), values.data() + values.size());
+}
+
+// A query laid out for the kernels.
+class PreparedQuery : public PosedQuery {
  public:
   // full (P, D), projections (P, 2, Dx * Do); steps in radians. dual (P, D): what an error of one in a factor of a stored
   // byte does to the score at most; for collections of bytes, where rows are looked at in integers first.
   PreparedQuery(In<float, 2> full, In<float, 3> projections, In<double, 1> frequencies, In<double, 1> steps,
                 In<int32_t, 1> reach, In<int32_t, 1> kernels, bool mirror, std::optional<In<float, 2>> dual)
-      : full_(full.data(), full.data() + full.size()),
-        projections_(projections.data(), projections.data() + projections.size()),
-        poses_(full.shape(0)),
-        mirror_(mirror),
-        nx_((int)frequencies.shape(0)),
-        dimensions_(full.shape(1)),
-        side_(projections.shape(2)) {
-    const size_t count = full.shape(0), side = side_, high = nx_ - 1;
+      : PosedQuery(checked(full, projections, frequencies, steps, reach, kernels, mirror, dual)) {}
+
+ private:
+  static Poses checked(In<float, 2> full, In<float, 3> projections, In<double, 1> frequencies, In<double, 1> steps,
+                       In<int32_t, 1> reach, In<int32_t, 1> kernels, bool mirror, std::optional<In<float, 2>> dual) {
+    const size_t count = full.shape(0), nx = frequencies.shape(0);
     require(count > 0 && count <= kMaxPoses, "a query must have 1 to 32767 poses");
     require(projections.shape(0) == count && projections.shape(1) == 2 && steps.shape(0) == count &&
                 reach.shape(0) == count && kernels.shape(0) == count,
             "a query's arrays must agree in the number of poses");
-    require(nx_ >= kMinFrequencies && nx_ <= kMaxFrequencies, "a query must have 2 to 10 spatial frequencies");
+    require(nx >= kMinFrequencies && nx <= kMaxFrequencies, "a query must have 2 to 10 spatial frequencies");
     require_finite(full, "a query's vectors must be finite");
     if (dual) {
-      require(dual->shape(0) == count && dual->shape(1) == dimensions_, "a query's dual must be of its vectors' shape");
+      require(dual->shape(0) == count && dual->shape(1) == full.shape(1), "a query's dual must be of its vectors' shape");
       require_finite(*dual, "a query's dual must be finite");
-      dual_.assign(dual->data(), dual->data() + dual->size());
     }
     require_finite(projections, "a query's projections must be finite");
     require_finite(frequencies, "a query's frequencies must be finite");
@@ -129,55 +132,9 @@ class PreparedQuery {
       require(reach.data()[p] >= 0 && reach.data()[p] <= kMaxReach, "a query's reach must be 0 to 1023 steps");
       require(kernels.data()[p] >= 0, "a query's kernels must be numbers from 0");
     }
-    for (size_t p = 0; p < count; ++p)
-      for (int d = 1; d <= reach.data()[p]; ++d)
-        for (size_t k = 1; k <= high; ++k) {
-          const double phase = frequencies.data()[k] * steps.data()[p] * d;
-          tables_.push_back((float)std::cos(phase));
-          tables_.push_back((float)std::sin(phase));
-        }
-    const float* table = tables_.data();
-    for (size_t p = 0; p < count; ++p) {
-      Pose& pose = poses_[p];
-      pose.full = full_.data() + p * dimensions_;
-      pose.projections[kX] = projections_.data() + 2 * p * side;
-      pose.projections[kY] = pose.projections[kX] + side;
-      pose.table = table;
-      pose.profile = nullptr;
-      pose.kernel = kernels.data()[p];
-      pose.reach = reach.data()[p];
-      table += (size_t)pose.reach * high * 2;
-    }
+    return {copied(full),  copied(projections), dual ? copied(*dual) : std::vector<float>(), copied(frequencies),
+            copied(steps), copied(reach),       copied(kernels),                              mirror};
   }
-
-  Query view() const { return Query{poses_.data(), (int)poses_.size(), mirror_}; }
-  int nx() const { return nx_; }
-  size_t dimensions() const { return dimensions_; }
-  size_t side() const { return side_; }  // of a projection
-  const float* dual() const { return dual_.empty() ? nullptr : dual_.data(); }
-  // The poses with a profile each, (P, nx - 1), so that the kernels may skip.
-  std::vector<Pose> with_profiles(const float* profiles) const {
-    std::vector<Pose> poses = poses_;
-    for (size_t p = 0; p < poses.size(); ++p) poses[p].profile = profiles + p * (nx_ - 1);
-    return poses;
-  }
-  int reach() const {  // the largest
-    int most = 0;
-    for (const Pose& pose : poses_) most = std::max(most, pose.reach);
-    return most;
-  }
-  int kernels() const {
-    int most = 0;
-    for (const Pose& pose : poses_) most = std::max(most, pose.kernel + 1);
-    return most;
-  }
-
- private:
-  std::vector<float> full_, projections_, tables_, dual_;
-  std::vector<Pose> poses_;
-  bool mirror_;
-  int nx_;
-  size_t dimensions_, side_;
 };
 
 class Collection {
@@ -185,45 +142,19 @@ class Collection {
   // vectors (n, D) are used where they lie; norms (n, S, 3) are copied into the layout of the kernels.
   Collection(nb::ndarray<nb::ndim<2>, nb::c_contig, nb::device::cpu, nb::ro> vectors, In<float, 3> norms, int nx,
              int no, const std::string& build)
-      : vectors_(vectors), build_(build_named(build)), kernels_(build_.kernels) {
-    require(nx >= kMinFrequencies && nx <= kMaxFrequencies && no >= 1 && no <= kMaxOrientations,
-            "the engine takes 2 to 10 spatial and 1 to 5 orientation frequencies");
-    db_.bytes = vectors.dtype() == nb::dtype<int8_t>();
-    require(db_.bytes || vectors.dtype() == nb::dtype<float>(), "vectors must be int8 or float32");
-    db_.vectors = vectors.data();
-    db_.n = (int64_t)vectors.shape(0);
-    db_.nx = nx;
-    db_.no = no;
-    db_.kernels = (int)norms.shape(1);
-    db_.padded = (db_.n + kBlock - 1) / kBlock * kBlock;
-    db_.projections[kFull] = db_.projections[kX] = db_.projections[kY] = nullptr;
-    require((int64_t)vectors.shape(1) == db_.dimensions() && (int64_t)norms.shape(0) == db_.n && norms.shape(2) == 3,
-            "vectors must be (n, D) and norms (n, S, 3)");
-    if (!db_.bytes) require_in_range(static_cast<const float*>(db_.vectors), db_.n * db_.dimensions());
-    inverse_.assign((size_t)3 * db_.kernels * db_.padded, 0.0f);
-    for (int64_t i = 0; i < db_.n; ++i)
-      for (int s = 0; s < db_.kernels; ++s)
-        for (int which = 0; which < 3; ++which) {
-          const float norm = norms.data()[(i * db_.kernels + s) * 3 + which];
-          require(norm >= 0 && norm <= kLargest, "norms must be numbers from 0 to 1e15");
-          inverse_[((size_t)which * db_.kernels + s) * db_.padded + i] = norm > kSmallest ? 1 / norm : 0;
-        }
-    db_.inverse = inverse_.data();
-
-    const int64_t size = row_size();
-    const int64_t rows = std::min(db_.n, kOverrun / size + 1);
-    db_.tail_begin = db_.n - rows;
-    tail_.assign((size_t)(rows * size + kOverrun), 0);
-    if (rows) std::memcpy(tail_.data(), static_cast<const char*>(db_.vectors) + db_.tail_begin * size, rows * size);
-    db_.tail = tail_.data();
-  }
+      : vectors_(vectors),
+        build_(build_named(build)),
+        kernels_(build_.kernels),
+        rows_(vectors.data(), check(vectors, norms, nx, no), (int64_t)vectors.shape(0), nx, no, norms.data(),
+              (int)norms.shape(1)),
+        db_(rows_.db) {}
 
   int64_t size() const { return db_.n; }
   const char* build() const { return build_.name; }
 
   // Bytes of everything that a search reads.
   int64_t bytes() const {
-    return db_.n * row_size() + (int64_t)(inverse_.size() * 4 + tail_.size()) + laid_out_bytes_.load();
+    return rows_.bytes() + laid_out_bytes_.load();
   }
 
   // Lays the projections out for scanning: once, by the first of the threads that need them, while the others wait.
@@ -250,67 +181,17 @@ class Collection {
                        [&](Range range, float* out) { kernels_->project(db_, query.view(), range, axis, out); });
   }
 
-  // The k best, by score and then by number: of rows, or of groups of rows (n,), each by its best. Scores are multiplied
-  // with a prior (n,) where there is one. A sample is scored first: it says how high a row must come, and what high rows
-  // look like. Then those of the highest prior, a picture's whole before its parts: they make the bar for the others.
+  // See `best_rows`.
   nb::tuple top(const PreparedQuery& query, int64_t k, Groups groups, Prior prior, int threads) const {
     check(query, threads);
     require(k > 0, "k must be positive");
     require(!groups || (int64_t)groups->size() == db_.n, "groups must be a number for each row");
     require(!prior || (int64_t)prior->size() == db_.n, "prior must be a factor for each row");
-    std::vector<int64_t> parts[2];
-    const float highest = prior && db_.n ? *std::max_element(prior->data(), prior->data() + db_.n) : 1;
-    for (int64_t i = 0; prior && i < db_.n; ++i) {
+    for (int64_t i = 0; prior && i < db_.n; ++i)
       require(prior->data()[i] > 0 && prior->data()[i] <= 1, "prior must be in (0, 1]");
-      parts[prior->data()[i] < highest].push_back(i);
-    }
-    const float* factors = prior ? prior->data() : nullptr;
-    const int32_t* numbers = groups ? groups->data() : nullptr;
-    k = std::min(k, std::max<int64_t>(db_.n, 1));
-    Top top(k, numbers);
-    std::vector<float> profiles(query.view().count * (db_.nx - 1));
-    std::vector<Pose> poses;
-    Query view = query.view();
-    if (db_.n >= kWorthSampling) {
-      std::vector<int64_t> sample(kSample);
-      for (int64_t i = 0; i < kSample; ++i) sample[i] = i * (db_.n / kSample);
-      std::vector<float> scores(kSample);
-      without_lock(kSample, kChunkOfTop / 4, threads, [&](int64_t begin, int64_t end) {
-        kernels_->score(db_, view, Range{begin, end, sample.data(), factors}, kNoThreshold, scores.data() + begin);
-      });
-      Top sampled(k, numbers);
-      sampled.offer(0, sample.data(), scores.data(), kSample);
-      sampled.settle();
-      top.raise(sampled.threshold());
-      std::vector<int64_t> best = select_largest(scores.data(), kSample, kHighest);
-      for (int64_t& id : best) id = sample[id];
-      kernels_->profile(db_, view, Range{0, kHighest, best.data()}, profiles.data());
-      poses = query.with_profiles(profiles.data());
-      view.poses = poses.data();
-    }
-    std::optional<IntegerQuery> integers;
-    if (!poses.empty() && build_.filter && db_.bytes && query.dual() && build_.filter->fits(db_.nx, db_.no))
-      integers.emplace(query.view(), query.dual(), profiles.data(), db_.nx, db_.no);
-    auto scan = [&](const int64_t* ids, int64_t count) {
-      without_lock(count, kChunkOfTop, threads, [&](int64_t begin, int64_t end) {
-        float out[kChunkOfTop];
-        const Range range{begin, end, ids, factors};
-        const float threshold = top.threshold();
-        if (integers && threshold > kWorthFiltering) {
-          int64_t rows[kChunkOfTop];
-          const int64_t some = build_.filter->reaching(db_, query.view(), integers->poses(), range, threshold, rows);
-          kernels_->score(db_, query.view(), Range{0, some, rows, factors}, kNoThreshold, out);
-          top.offer(0, rows, out, some);
-        } else {
-          kernels_->score(db_, view, range, threshold, out);
-          top.offer(begin, ids ? ids + begin : nullptr, out, end - begin);
-        }
-      });
-      top.settle();
-    };
-    if (!prior) scan(nullptr, db_.n);
-    for (const std::vector<int64_t>& part : parts) scan(part.data(), (int64_t)part.size());
-    auto [ids, scores] = top.sorted();
+    auto [ids, scores] = best_rows(
+        db_, *kernels_, build_.filter, query, k, groups ? groups->data() : nullptr, prior ? prior->data() : nullptr,
+        [&](int64_t count, int64_t chunk, auto work) { without_lock(count, chunk, threads, work); });
     return nb::make_tuple(handed_over(std::move(ids)), handed_over(std::move(scores)));
   }
 
@@ -398,12 +279,8 @@ class Collection {
   }
 
  private:
-  static constexpr float kNoThreshold = -3;
-  static constexpr int64_t kChunk = 8192, kChunkOfTop = 2048;
-  static constexpr float kWorthFiltering = 0.1f;  // below, the rounding of the drawing is too coarse
-  static constexpr int64_t kSample = 4096, kHighest = 64, kWorthSampling = 4 * kSample;
+  static constexpr int64_t kChunk = 8192;
   static constexpr int kMaxCells = 64;
-  static constexpr float kLargest = 1e15f, kSmallest = 1e-15f;  // between them products and quotients are numbers
 
   // Small shares of a shortlist, so that all threads have some; large ones of everything.
   static int64_t chunk_of(int64_t count, int threads) {
@@ -412,7 +289,7 @@ class Collection {
 
   void lay_out() {
     const int dx = db_.dx(), ndo = 2 * db_.no - 1;
-    const int64_t value = db_.bytes ? 1 : 4, size = row_size();
+    const int64_t value = db_.bytes ? 1 : 4, size = rows_.row_size();
     for (int axis : {kX, kY}) {
       std::vector<char> out((size_t)(db_.padded * dx * ndo * value), 0);
       for (int64_t i = 0; i < db_.n; ++i) {
@@ -429,11 +306,21 @@ class Collection {
     laid_out_bytes_ = (int64_t)(laid_out_[kX].size() + laid_out_[kY].size());
   }
 
-  int64_t row_size() const { return (int64_t)db_.dimensions() * (db_.bytes ? 1 : 4); }
-
-  static void require_in_range(const float* values, int64_t count) {
-    for (int64_t i = 0; i < count; ++i)
-      require(std::fabs(values[i]) <= kLargest, "vectors must be numbers of at most 1e15");
+  // Whether the vectors are bytes.
+  static bool check(const nb::ndarray<nb::ndim<2>, nb::c_contig, nb::device::cpu, nb::ro>& vectors,
+                    const In<float, 3>& norms, int nx, int no) {
+    require(nx >= kMinFrequencies && nx <= kMaxFrequencies && no >= 1 && no <= kMaxOrientations,
+            "the engine takes 2 to 10 spatial and 1 to 5 orientation frequencies");
+    const bool bytes = vectors.dtype() == nb::dtype<int8_t>();
+    require(bytes || vectors.dtype() == nb::dtype<float>(), "vectors must be int8 or float32");
+    const size_t n = vectors.shape(0), dimensions = (size_t)(2 * nx - 1) * (2 * nx - 1) * (2 * no - 1);
+    require(vectors.shape(1) == dimensions && norms.shape(0) == n && norms.shape(2) == 3,
+            "vectors must be (n, D) and norms (n, S, 3)");
+    for (size_t i = 0; !bytes && i < n * dimensions; ++i)
+      require(std::fabs(static_cast<const float*>(vectors.data())[i]) <= kLargest, "vectors must be numbers of at most 1e15");
+    for (size_t i = 0; i < norms.size(); ++i)
+      require(norms.data()[i] >= 0 && norms.data()[i] <= kLargest, "norms must be numbers from 0 to 1e15");
+    return bytes;
   }
 
   static void check_threads(int threads) { require(threads > 0, "threads must be positive"); }
@@ -465,11 +352,58 @@ class Collection {
   nb::ndarray<nb::ndim<2>, nb::c_contig, nb::device::cpu, nb::ro> vectors_;
   const Build build_;
   const Kernels* kernels_;
-  Database db_;
-  std::vector<float> inverse_;
-  std::vector<char> tail_, laid_out_[3];
+  Rows rows_;
+  Database& db_;
+  std::vector<char> laid_out_[3];
   std::once_flag laid_out_once_;
   std::atomic<int64_t> laid_out_bytes_{0};
+};
+
+// A published collection, searched as browsers do (search/search.hpp): for tests, which hold it to the reference.
+class PublishedCollection {
+ public:
+  PublishedCollection(In<double, 1> settings, In<double, 1> model, In<int32_t, 2> pictures, In<float, 2> frames,
+                      In<int8_t, 2> codes, In<int8_t, 2> made_up)
+      : settings_(settings), model_(model), pictures_(pictures), frames_(frames), codes_(codes), made_up_(made_up) {
+    const Published given{settings.data(),         (int64_t)settings.size(),  model.data(),  (int64_t)model.size(),
+                          pictures.data(),         (int64_t)pictures.shape(0), frames.data(), codes.data(),
+                          (int64_t)codes.shape(0), made_up.data(),             (int64_t)made_up.shape(0)};
+    require(pictures.shape(1) == 4 && frames.shape(1) == 4 && frames.shape(0) == codes.shape(0),
+            "pictures must be (n, 4), frames (rows, 4) and codes (rows, D)");
+    const char* fault = Opened::fault_of(given);
+    require(!fault, fault);
+    const int64_t size = (int64_t)((2 * settings.data()[0] - 1) * (2 * settings.data()[0] - 1) * (2 * settings.data()[1] - 1));
+    require((int64_t)codes.shape(1) == size && (int64_t)made_up.shape(1) == size, "codes must be (rows, D)");
+    opened_.emplace(given, kernels_portable);
+  }
+
+  // present, then of each place: the hit's number, the picture's, score, confidence, scale, mirrored, rotation, dx, dy, box.
+  nb::tuple search(In<double, 2> strokes, In<int32_t, 1> lengths, int64_t k, int64_t offset, bool mirror, double turn) const {
+    int64_t points = 0;
+    for (size_t i = 0; i < lengths.size(); ++i) points += std::max(lengths.data()[i], 0);
+    require(strokes.shape(1) == 2 && points <= (int64_t)strokes.shape(0), "strokes must be (points, 2)");
+    Options options;
+    options.k = k, options.offset = offset, options.mirror = mirror, options.turn = turn;
+    Answer answer;
+    const char* fault;
+    {
+      nb::gil_scoped_release free;
+      fault = opened_->search(strokes.data(), lengths.data(), (int64_t)lengths.size(), options, answer);
+    }
+    require(!fault, fault);
+    std::vector<double> out;
+    for (const Place& p : answer.places)
+      out.insert(out.end(), {(double)p.hit, (double)p.picture, p.score, p.confidence, p.scale, (double)p.mirrored,
+                             p.rotation, p.dx, p.dy, p.box[0], p.box[1], p.box[2], p.box[3]});
+    return nb::make_tuple(answer.present, handed_over(std::move(out)));
+  }
+
+ private:
+  In<double, 1> settings_, model_;  // kept, as long as they are used
+  In<int32_t, 2> pictures_;
+  In<float, 2> frames_;
+  In<int8_t, 2> codes_, made_up_;
+  std::optional<Opened> opened_;
 };
 
 // Numbers of the k product codes with the largest sums of table entries, best first. codes (blocks, parts / 2,
@@ -539,4 +473,8 @@ NB_MODULE(_engine, m) {
       .def("settle", &Collection::settle, "query"_a, "weights"_a, "frequencies"_a, "ids"_a, "starts"_a, "poses"_a,
            "threads"_a)
       .def("energy", &Collection::energy, "factors"_a, "table"_a, "cells"_a, "ids"_a, "threads"_a);
+  nb::class_<PublishedCollection>(m, "PublishedCollection")
+      .def(nb::init<In<double, 1>, In<double, 1>, In<int32_t, 2>, In<float, 2>, In<int8_t, 2>, In<int8_t, 2>>(),
+           "settings"_a, "model"_a, "pictures"_a, "frames"_a, "codes"_a, "made_up"_a)
+      .def("search", &PublishedCollection::search, "strokes"_a, "lengths"_a, "k"_a, "offset"_a, "mirror"_a, "turn"_a);
 }

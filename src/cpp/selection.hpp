@@ -4,11 +4,32 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
-#include <mutex>
 #include <utility>
 #include <vector>
+#if !defined(__wasm__)
+#include <mutex>
+#endif
 
 namespace sketchseek {
+
+#if defined(__wasm__)
+struct Mutex {  // a browser's engine is alone in its memory
+  void lock() {}
+  void unlock() {}
+};
+#else
+typedef std::mutex Mutex;
+#endif
+
+class Locked {
+ public:
+  explicit Locked(Mutex& mutex) : mutex_(mutex) { mutex_.lock(); }
+  ~Locked() { mutex_.unlock(); }
+  Locked(const Locked&) = delete;
+
+ private:
+  Mutex& mutex_;
+};
 
 // Floats in the order of their values as unsigned integers; what is no number comes last.
 inline uint32_t ordered(float value) {
@@ -65,7 +86,7 @@ class Top {
     for (int64_t i = 0; i < count; ++i)
       if ((float)scores[i] >= bar) reaching.push_back({(float)scores[i], ids ? ids[i] : first + i});
     if (reaching.empty()) return;
-    std::lock_guard<std::mutex> lock(mutex_);
+    Locked lock(mutex_);
     kept_.insert(kept_.end(), reaching.begin(), reaching.end());
     if ((int64_t)kept_.size() <= room_) return;
     shrink();
@@ -74,13 +95,13 @@ class Top {
 
   // Takes what was offered so far into account; otherwise that waits until it is worth the while.
   void settle() {
-    std::lock_guard<std::mutex> lock(mutex_);
+    Locked lock(mutex_);
     shrink();
   }
 
   // Somebody knows of k that score this.
   void raise(float score) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    Locked lock(mutex_);
     threshold_.store(std::max(score, threshold()), std::memory_order_relaxed);
   }
 
@@ -112,7 +133,7 @@ class Top {
   const int32_t* const groups_;
   int64_t room_;
   std::atomic<float> threshold_{-3.0f};
-  std::mutex mutex_;
+  Mutex mutex_;
   std::vector<Scored> kept_;
 };
 

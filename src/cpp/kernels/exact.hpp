@@ -90,5 +90,16 @@ void score(const Database& db, const Query& query, Range range, float threshold,
   }
 }
 
+template <int NX, int DO>
+void locate_exactly(const Database& db, const Query& query, Range range, Found* out) {
+  alignas(64) Vec v[Polynomial<NX>::kComponents];
+  for (int64_t at = range.begin; at < range.end; at += W) {
+    Ahead ahead(db, range, at + W);
+    const Block block(range, at);
+    spread(db, block, v);
+    search<NX, DO, false, true>(db, query, block, v, all(kNever), ahead).put(block, out + (at - range.begin));
+  }
+}
+
 }  // namespace
 }  // namespace sketchseek

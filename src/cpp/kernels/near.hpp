@@ -142,14 +142,8 @@ void locate_near(const Database& db, const Query& query, Range range, Guide guid
 
 template <int NX, int DO>
 void locate(const Database& db, const Query& query, Range range, Guide guide, int radius, Found* out) {
-  if (guide != Guide::kExact) return locate_near<NX, DO>(db, query, range, guide, radius, out);
-  alignas(64) Vec v[Polynomial<NX>::kComponents];
-  for (int64_t at = range.begin; at < range.end; at += W) {
-    Ahead ahead(db, range, at + W);
-    const Block block(range, at);
-    spread(db, block, v);
-    search<NX, DO, false, true>(db, query, block, v, all(kNever), ahead).put(block, out + (at - range.begin));
-  }
+  if (guide == Guide::kExact) return locate_exactly<NX, DO>(db, query, range, out);
+  locate_near<NX, DO>(db, query, range, guide, radius, out);
 }
 
 }  // namespace

@@ -1,0 +1,49 @@
+// The engine as a browser's worker sees it: numbers and addresses in its own memory in, a sentence or null out.
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "search/opened.hpp"
+
+using namespace sketchseek;
+
+#define EXPORT(name) extern "C" __attribute__((export_name(#name)))
+
+namespace {
+std::unique_ptr<Opened> opened;
+std::vector<double> places;  // of the last search, kFields each
+double present;
+constexpr int kFields = 13;
+}  // namespace
+
+EXPORT(allocate) void* allocate(size_t bytes) { return std::malloc(bytes); }
+EXPORT(release) void release(void* memory) { std::free(memory); }
+
+EXPORT(open) const char* open_collection(const double* settings, int32_t settings_count, const double* model,
+                                         int32_t model_count, const int32_t* pictures, int32_t n, const float* frames,
+                                         const int8_t* codes, int32_t rows, const int8_t* made_up, int32_t made_up_count) {
+  const Published published{settings, settings_count, model, model_count, pictures, n, frames, codes, rows, made_up,
+                            made_up_count};
+  if (const char* fault = Opened::fault_of(published)) return fault;
+  opened = std::make_unique<Opened>(published, kernels_portable);
+  return nullptr;
+}
+
+EXPORT(search) const char* search(const double* strokes, const int32_t* lengths, int32_t count, int32_t k, int32_t offset,
+                                  int32_t mirror, double turn) {
+  if (!opened) return "No collection is open.";
+  Answer answer;
+  Options options;
+  options.k = k, options.offset = offset, options.mirror = mirror != 0, options.turn = turn;
+  if (const char* fault = opened->search(strokes, lengths, count, options, answer)) return fault;
+  present = answer.present;
+  places.clear();
+  for (const Place& p : answer.places)
+    places.insert(places.end(), {(double)p.hit, (double)p.picture, p.score, p.confidence, p.scale, (double)p.mirrored,
+                                 p.rotation, p.dx, p.dy, p.box[0], p.box[1], p.box[2], p.box[3]});
+  return nullptr;
+}
+
+EXPORT(places) const double* found_places() { return places.data(); }
+EXPORT(places_count) int32_t places_count() { return (int32_t)(places.size() / kFields); }
+EXPORT(present) double is_present() { return present; }

@@ -1,0 +1,57 @@
+// The chance that a hit is right, and that the thing is there at all: search/evidence.py and search/confidence.py.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace sketchseek {
+
+// The columns of `evidence.NAMES`; those that a network fills stay 0 here.
+enum Evidence {
+  kCosine, kStandsOut, kEvenness, kWhatOrders, kNetwork, kNetworkStandsOut, kPictures, kLineArt, kLengthDrawn, kSimplicity,
+  kBestStandsOut, kBestBesideTenth, kNetworksBest, kNetworksBestBesideTenth, kAgreement, kRank, kEvidence
+};
+
+struct Logistic {
+  std::vector<double> mean, scale, weights;
+  double bias = 0;
+
+  double operator()(const std::vector<double>& features) const {
+    double total = bias;
+    for (size_t i = 0; i < features.size(); ++i)
+      total += std::min(std::max((features[i] - mean[i]) / scale[i], -6.0), 6.0) * weights[i];
+    return 1 / (1 + std::exp(-std::min(std::max(total, -50.0), 50.0)));
+  }
+};
+
+struct Model {
+  static constexpr int kCrossed = 3 * kEvidence, kSummary = 2 * kCrossed;
+  Logistic hit, present;  // of kCrossed and of kSummary features
+
+  // features (k, kEvidence) -> confidence (k,), falling, and whether the thing is there.
+  std::vector<double> judge(const std::vector<double>& features, double& chance) const {
+    constexpr size_t kFirst = 5;
+    const size_t k = features.size() / kEvidence;
+    std::vector<double> confidence, summary, mean(kCrossed, 0.0);
+    for (size_t i = 0; i < k; ++i) {
+      const std::vector<double> one = crossed(features.data() + i * kEvidence);
+      confidence.push_back(i ? std::min(confidence.back(), hit(one)) : hit(one));
+      if (i == 0) summary = one;
+      for (size_t c = 0; i < kFirst && c < one.size(); ++c) mean[c] += one[c] / (double)std::min(k, kFirst);
+    }
+    summary.insert(summary.end(), mean.begin(), mean.end());
+    chance = k ? present(summary) : 0;
+    return confidence;
+  }
+
+ private:
+  static std::vector<double> crossed(const double* features) {
+    std::vector<double> out;
+    for (int i = 0; i < kEvidence; ++i) out.push_back(features[i]);
+    for (int i = 0; i < kEvidence; ++i) out.push_back(features[i] * features[i]);
+    for (int i = 0; i < kEvidence; ++i) out.push_back(features[kLineArt] * features[i]);
+    return out;
+  }
+};
+
+}  // namespace sketchseek

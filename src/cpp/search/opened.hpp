@@ -1,0 +1,161 @@
+// A published collection, from flat arrays that nobody has checked: what does not hold is answered with a sentence.
+#pragma once
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include "search.hpp"
+
+namespace sketchseek {
+
+// Everything in the order in which publish/layout.py writes it.
+struct Published {
+  const double* settings;   // nx, no, S, max_translation, translation_step, then the arrays of `Settings`
+  int64_t settings_count;
+  const double* model;      // mean, scale, weights, bias of `Model.hit`, then of `Model.present`
+  int64_t model_count;
+  const int32_t* pictures;  // (n, 4): width, height, whether it is line art, rows
+  int64_t n;
+  const float* frames;      // (rows, 4)
+  const int8_t* codes;      // (rows, D)
+  int64_t rows;
+  const int8_t* made_up;    // (m, D)
+  int64_t made_up_count;
+};
+
+class Opened {
+ public:
+  // null: it may be opened.
+  static const char* fault_of(const Published& p) {
+    if (p.settings_count < 5 || !finite(p.settings, p.settings_count)) return "The index has no proper settings.";
+    const double *s = p.settings, nx = s[0], no = s[1], kernels = s[2];
+    if (!whole(nx, kMinFrequencies, kMaxFrequencies) || !whole(no, 1, kMaxOrientations) || !whole(kernels, 1, 16))
+      return "The index has descriptors of a size that this engine does not know.";
+#if defined(SKETCHSEEK_BROWSER)
+    if (nx != 5 && nx != 6 && nx != 8) return "The index has descriptors of a size that this engine does not know.";
+#endif
+    if (p.settings_count != 5 + nx + no + kernels * nx + no + kernels + nx * nx * no)
+      return "The index has settings of the wrong length.";
+    const Settings settings = settings_of(s);
+    if (settings.frequencies[0] != 0 || settings.orientation_frequencies[0] != 0) return "The index has improper frequencies.";
+    for (size_t k = 1; k < settings.frequencies.size(); ++k)
+      if (!(settings.frequencies[k] > settings.frequencies[k - 1]) || settings.frequencies[k] > 1000)
+        return "The index has improper frequencies.";
+    for (const auto& row : settings.weights)
+      for (const double w : row)
+        if (!(w >= 0 && w <= 1e6)) return "The index has improper weights.";
+    for (const double w : settings.orientation_weights)
+      if (!(w >= 0 && w <= 1e6)) return "The index has improper weights.";
+    for (const double c : settings.code_scales)
+      if (!(c > 1e-9 && c <= 1e6)) return "The index has improper steps of its codes.";
+    if (!(settings.translation_step > 0 && settings.max_translation >= 0)) return "The index has improper translations.";
+    for (const double scale : settings.scales)
+      if (!(scale >= 0.01 && scale <= 10) ||
+          settings.max_translation / scale / (settings.translation_step * scale) > kMaxReach)
+        return "The index has improper scales.";
+    if (p.model_count != 3 * (Model::kCrossed + Model::kSummary) + 2 || !finite(p.model, p.model_count))
+      return "The index has no proper model of confidence.";
+    const Model model = model_of(p.model);
+    for (const Logistic* one : {&model.hit, &model.present})
+      for (const double scale : one->scale)
+        if (scale == 0) return "The index has no proper model of confidence.";
+    int64_t rows = 0;
+    for (int64_t i = 0; i < p.n; ++i) {
+      const int32_t* picture = p.pictures + 4 * i;
+      if (picture[0] < 1 || picture[1] < 1 || picture[3] < 1) return "The index has a picture without size.";
+      rows += picture[3];
+    }
+    if (rows != p.rows) return "The index has not as many descriptors as its pictures have views.";
+    for (int64_t i = 0; i < 4 * p.rows; ++i)
+      if (!(std::fabs(p.frames[i]) <= 1e9f)) return "The index has a view that lies nowhere.";
+    return nullptr;
+  }
+
+  // Of what has no fault. The arrays are used where they lie.
+  Opened(const Published& p, const Kernels& kernels)
+      : model_(model_of(p.model)),
+        pictures_(settings_of(p.settings), p.codes, p.frames, pictures_of(p), p.rows),
+        search_(kernels, pictures_, model_, p.made_up, p.made_up_count) {}
+
+  // strokes: x, y after one another, `lengths` points each. A sentence where it cannot be searched for.
+  const char* search(const double* strokes, const int32_t* lengths, int64_t count, const Options& options, Answer& out) const {
+    constexpr int64_t kMostPoints = 200000;
+    if (options.k < 1 || options.k > 10000 || options.offset < 0 || options.offset > 1000000)
+      return "Ask for 1 to 10,000 hits.";
+    if (!(options.turn >= 0 && options.turn <= 180)) return "turn must be from 0 to 180 degrees.";
+    std::vector<Stroke> drawn;
+    int64_t points = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      if (lengths[i] < 0 || points + lengths[i] > kMostPoints) return "The drawing has more than 200000 points.";
+      drawn.emplace_back(strokes + 2 * points, strokes + 2 * (points + lengths[i]));
+      points += lengths[i];
+    }
+    for (const Stroke& stroke : drawn)
+      for (const double value : stroke)
+        if (!(std::fabs(value) <= 1e9)) return "The drawing has coordinates that are not ordinary numbers.";
+    const Drawing drawing = drawing_of(drawn);
+    if (drawing.fault == Fault::kBlank) return "The drawing is blank, or a single dot: draw at least one line.";
+    if (drawing.fault == Fault::kScribble)
+      return "The drawing is scribble over everything: there is no shape in it to look for.";
+    out = search_(drawing.points, options);
+    return nullptr;
+  }
+
+ private:
+  static bool finite(const double* values, int64_t count) {
+    for (int64_t i = 0; i < count; ++i)
+      if (!std::isfinite(values[i])) return false;
+    return true;
+  }
+
+  static bool whole(double value, int low, int high) { return value == std::floor(value) && value >= low && value <= high; }
+
+  static std::vector<double> taken(const double*& from, int64_t count) {
+    std::vector<double> out(from, from + count);
+    from += count;
+    return out;
+  }
+
+  static Settings settings_of(const double* s) {
+    Settings out;
+    const int kernels = (int)s[2];
+    out.nx = (int)s[0], out.no = (int)s[1];
+    out.max_translation = s[3], out.translation_step = s[4];
+    s += 5;
+    out.frequencies = taken(s, out.nx);
+    out.orientation_frequencies = taken(s, out.no);
+    for (int i = 0; i < kernels; ++i) out.weights.push_back(taken(s, out.nx));
+    out.orientation_weights = taken(s, out.no);
+    out.scales = taken(s, kernels);
+    out.code_scales = taken(s, (int64_t)out.nx * out.nx * out.no);
+    return out;
+  }
+
+  static Model model_of(const double* m) {
+    Model out;
+    const int sizes[] = {Model::kCrossed, Model::kSummary};
+    for (int i : {0, 1}) {
+      Logistic& one = i ? out.present : out.hit;
+      one.mean = taken(m, sizes[i]), one.scale = taken(m, sizes[i]), one.weights = taken(m, sizes[i]);
+      one.bias = *m++;
+    }
+    return out;
+  }
+
+  static std::vector<Picture> pictures_of(const Published& p) {
+    std::vector<Picture> out;
+    int64_t row = 0;
+    for (int64_t i = 0; i < p.n; ++i) {
+      const int32_t* one = p.pictures + 4 * i;
+      out.push_back({one[0], one[1], one[2] != 0, row, row + one[3]});
+      row += one[3];
+    }
+    return out;
+  }
+
+  const Model model_;
+  const Pictures pictures_;
+  const Searcher search_;
+};
+
+}  // namespace sketchseek

@@ -1,0 +1,241 @@
+// What orders hits: search/clutter.py, search/evenness.py and search/order.py.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "pictures.hpp"
+#include "query.hpp"
+
+namespace sketchseek {
+
+// A row and where in its view the drawing lies, as in `Ranking`.
+struct Placed {
+  int64_t row;
+  int32_t picture;
+  float score, scale, rotation;
+  bool mirrored;
+  float dx, dy;
+};
+typedef std::vector<Placed> Ranking;
+
+class Order {
+ public:
+  Order(const Kernels& kernels, const Pictures& pictures, const Points& points)
+      : kernels_(kernels), pictures_(pictures), settings_(pictures.settings), points_(points) {
+    const int n = (int)points.size(), count = std::min(n, kSamples);
+    for (int i = 0; i < count; ++i) {
+      const double at = count > 1 && i < count - 1 ? i * ((double)(n - 1) / (count - 1)) : count > 1 ? n - 1 : 0;
+      sampled_.push_back((int)std::nearbyint(at));
+    }
+    for (const int i : sampled_) drawn_.push_back(points.weight[i]);
+    const double sum = std::accumulate(drawn_.begin(), drawn_.end(), 0.0);
+    for (double& weight : drawn_) weight /= sum;
+    const std::vector<double> scales = settings_.component_scales();
+    scales_.assign(scales.begin(), scales.end());
+  }
+
+  // `reordered`: the same hits by `order_scores`, and those.
+  void operator()(Ranking& ranking, std::vector<double>& scores) const {
+    const std::vector<double> by = order_scores(ranking);
+    std::vector<size_t> order(ranking.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return by[a] > by[b]; });
+    Ranking sorted;
+    scores.clear();
+    for (const size_t i : order) sorted.push_back(ranking[i]), scores.push_back(by[i]);
+    ranking.swap(sorted);
+  }
+
+  // (k,) in [0, 1]: 1 where all of the drawing is matched equally well.
+  std::vector<double> evenness(const Ranking& ranking) const {
+    std::vector<double> even(ranking.size(), 0.0);
+    const int padded = (settings_.dimensions() + kSide - 1) / kSide * kSide;
+    std::vector<size_t> by_kind(ranking.size());
+    std::iota(by_kind.begin(), by_kind.end(), 0);
+    auto kind = [&](size_t i) { return std::make_tuple(ranking[i].scale, ranking[i].rotation, ranking[i].mirrored); };
+    std::sort(by_kind.begin(), by_kind.end(), [&](size_t a, size_t b) { return kind(a) < kind(b); });
+    std::vector<float> side, row(padded, 0.0f);
+    for (size_t at = 0; at < by_kind.size(); ++at) {
+      const Placed& hit = ranking[by_kind[at]];
+      if (at == 0 || kind(by_kind[at]) != kind(by_kind[at - 1])) side = points_side(hit, padded);
+      move(hit, row.data());
+      double roots = 0, mean = 0;
+      for (size_t p = 0; p < sampled_.size(); p += kTogether) {
+        float dense[kTogether];
+        products(row.data(), side.data() + p * padded, padded, dense);
+        for (size_t i = 0; i < kTogether && p + i < sampled_.size(); ++i) {
+          const float one = std::max(dense[i], 0.0f);
+          roots += drawn_[p + i] * std::sqrt(one), mean += drawn_[p + i] * one;
+        }
+      }
+      even[by_kind[at]] = mean > 0 ? roots / std::sqrt(mean) : 0;
+    }
+    return even;
+  }
+
+ private:
+  static constexpr int kSamples = 96, kSide = 4, kTogether = 4, kCells = 8, kSamplesOfCell = 3;
+  static constexpr double kStrength = 0.4, kMargin = 10, kMirrored = 0.99;
+  typedef float Side __attribute__((vector_size(4 * kSide)));
+
+  std::vector<double> order_scores(const Ranking& ranking) const {
+    const std::vector<double> share = shares_inside(ranking), even = evenness(ranking);
+    std::vector<double> out(ranking.size());
+    for (size_t i = 0; i < out.size(); ++i) {
+      const Placed& hit = ranking[i];
+      const double local = hit.score / std::sqrt(1 - kStrength + kStrength * share[i]);
+      const double factor = local > 0 ? std::pow(even[i], 1.0 / (double)pictures_.shares[hit.row]) : 1.0;
+      out[i] = (hit.mirrored ? kMirrored : 1.0) * local * factor;
+    }
+    return out;
+  }
+
+  // Share of each picture's energy inside the drawing's box; of line art all of it.
+  std::vector<double> shares_inside(const Ranking& ranking) const {
+    std::vector<double> out(ranking.size(), 1.0);
+    std::vector<int64_t> rows;
+    std::vector<size_t> which;
+    for (size_t i = 0; i < ranking.size(); ++i)
+      if (!pictures_.pictures[ranking[i].picture].is_line_art) rows.push_back(ranking[i].row), which.push_back(i);
+    if (rows.empty()) return out;
+    const std::vector<float> cells = energy(rows);
+    const double period = 2 * kFrame / settings_.frequencies[1];
+    for (size_t n = 0; n < rows.size(); ++n) {
+      const Placed& hit = ranking[which[n]];
+      double box[4];
+      extent(hit, box);
+      double x[kCells], y[kCells], sum = 0;
+      covered(hit.dx + box[0] * hit.scale - kMargin, hit.dx + box[2] * hit.scale + kMargin, period, x);
+      covered(hit.dy + box[1] * hit.scale - kMargin, hit.dy + box[3] * hit.scale + kMargin, period, y);
+      for (int i = 0; i < kCells; ++i)
+        for (int j = 0; j < kCells; ++j) sum += x[i] * cells[(n * kCells + i) * kCells + j] * y[j];
+      out[which[n]] = std::min(std::max(sum, 0.0), 1.0);
+    }
+    return out;
+  }
+
+  // shape/energy.py
+  std::vector<float> energy(const std::vector<int64_t>& rows) const {
+    constexpr int kAll = kCells * kSamplesOfCell;
+    const double period = 2 * kFrame / settings_.frequencies[1];
+    std::vector<float> table;
+    for (int i = kAll / 2; i < kAll; ++i) {
+      const float at = (float)((((i + 0.5) / kAll) - 0.5) * period * kPi / kFrame);
+      std::vector<float> one(settings_.dx());
+      components(at, settings_.frequencies, one.data());
+      table.insert(table.end(), one.begin() + 1, one.end());
+    }
+    const std::vector<double>& middle = settings_.weights[settings_.weights.size() / 2];
+    auto root = [&](int k) { return (double)(float)std::sqrt(middle[k] * (k ? 2 : 1)); };
+    std::vector<double> each = settings_.each([&](int i, int j, int k) {
+      return root(i) * root(j) * std::sqrt(settings_.orientation_weights[k]) / (1 << 24);
+    });
+    std::vector<float> factors(each.size());
+    for (size_t c = 0; c < each.size(); ++c) factors[c] = (float)(each[c] * scales_[c]);
+    std::vector<float> out(rows.size() * kCells * kCells);
+    kernels_.energy(pictures_.rows.db, Cells{factors.data(), table.data(), kCells, kSamplesOfCell},
+                    Range{0, (int64_t)rows.size(), rows.data()}, out.data());
+    return out;
+  }
+
+  // x0, y0, x1, y1 of the drawing at full size about its centre, turned and mirrored as the hit is.
+  void extent(const Placed& hit, double* box) const {
+    box[0] = -points_.width / 2, box[1] = -points_.height / 2, box[2] = points_.width / 2, box[3] = points_.height / 2;
+    if (hit.rotation != 0) {
+      const Points turned = points_.rotated(hit.rotation);
+      const auto [x0, x1] = std::minmax_element(turned.x.begin(), turned.x.end());
+      const auto [y0, y1] = std::minmax_element(turned.y.begin(), turned.y.end());
+      box[0] = *x0, box[1] = *y0, box[2] = *x1, box[3] = *y1;
+    }
+    if (hit.mirrored) {
+      const double left = box[0];
+      box[0] = -box[2], box[2] = -left;
+    }
+  }
+
+  static void covered(double low, double high, double period, double* out) {
+    for (int i = 0; i < kCells; ++i) {
+      const double a = ((double)i / kCells - 0.5) * period, b = ((double)(i + 1) / kCells - 0.5) * period;
+      out[i] = std::max(std::min(high, b) - std::max(low, a), 0.0) / (period / kCells);
+    }
+  }
+
+  // (samples, padded): the query side of each sampled point on its own, in a hit's pose (`map_asym1`).
+  std::vector<float> points_side(const Placed& hit, int padded) const {
+    const int dx = settings_.dx(), ndo = settings_.ndo();
+    const Points turned = hit.rotation != 0 ? points_.rotated(hit.rotation) : points_;
+    const double size = hit.scale / turned_fit(points_, hit.rotation);
+    int kernel = 0;
+    for (int s = 1; s < settings_.kernels(); ++s)
+      if (std::fabs(settings_.scales[s] - size) < std::fabs(settings_.scales[kernel] - size)) kernel = s;
+    const std::vector<double> weights = settings_.component_weights(kernel);
+    const size_t rows = (sampled_.size() + kTogether - 1) / kTogether * kTogether;
+    std::vector<float> out(rows * padded, 0.0f), x(dx), y(dx), o(ndo);
+    for (size_t p = 0; p < sampled_.size(); ++p) {
+      const int i = sampled_[p];
+      const float sign = hit.mirrored ? -1.0f : 1.0f;
+      components(sign * turned.x[i] * hit.scale * (float)kRadians, settings_.frequencies, x.data());
+      components(turned.y[i] * hit.scale * (float)kRadians, settings_.frequencies, y.data());
+      components(sign * 2 * turned.angle[i], settings_.orientation_frequencies, o.data());
+      float* row = out.data() + p * padded;
+      for (int a = 0, c = 0; a < dx; ++a)
+        for (int b = 0; b < dx; ++b)
+          for (int k = 0; k < ndo; ++k, ++c) row[c] = x[a] * y[b] * o[k] * (float)weights[c];
+    }
+    return out;
+  }
+
+  // A row's vector, of the contours as seen from where the drawing lies.
+  void move(const Placed& hit, float* v) const {
+    const int dx = settings_.dx(), ndo = settings_.ndo(), size = settings_.dimensions();
+    const int8_t* codes = pictures_.codes + hit.row * size;
+    for (int c = 0; c < size; ++c) v[c] = codes[c] * scales_[c];
+    for (int k = 1; k < settings_.nx; ++k) {
+      const float w = (float)(settings_.frequencies[k]);
+      turn(v, (2 * k - 1) * dx * ndo, dx * ndo, 1, 0, dx * ndo, hit.dx * (float)kRadians * w);
+    }
+    for (int k = 1; k < settings_.nx; ++k) {
+      const float w = (float)(settings_.frequencies[k]);
+      turn(v, (2 * k - 1) * ndo, ndo, dx, dx * ndo, ndo, hit.dy * (float)kRadians * w);
+    }
+  }
+
+  // Cosines at `from`, their sines `sine` further on: `runs` runs of `length`, `stride` apart.
+  static void turn(float* v, int from, int sine, int runs, int stride, int length, float phase) {
+    const float cos = std::cos(phase), sin = std::sin(phase);
+    for (int r = 0; r < runs; ++r) {
+      float *c = v + from + r * stride, *s = c + sine;
+      for (int i = 0; i < length; ++i) {
+        const float before = c[i];
+        c[i] = cos * before + sin * s[i];
+        s[i] = cos * s[i] - sin * before;
+      }
+    }
+  }
+
+  // Of one row with kTogether others, which lie one after the other.
+  static void products(const float* row, const float* others, int length, float* out) {
+    Side sums[kTogether] = {};
+    for (int c = 0; c < length; c += kSide) {
+      Side one, other;
+      __builtin_memcpy(&one, row + c, sizeof one);
+      for (int i = 0; i < kTogether; ++i) {
+        __builtin_memcpy(&other, others + (size_t)i * length + c, sizeof other);
+        sums[i] += one * other;
+      }
+    }
+    for (int i = 0; i < kTogether; ++i) out[i] = sums[i][0] + sums[i][1] + sums[i][2] + sums[i][3];
+  }
+
+  const Kernels& kernels_;
+  const Pictures& pictures_;
+  const Settings& settings_;
+  const Points& points_;
+  std::vector<int> sampled_;   // the drawing's points that are looked at, evenly along its lines
+  std::vector<double> drawn_;  // their weights, of sum 1
+  std::vector<float> scales_;
+};
+
+}  // namespace sketchseek

@@ -1,0 +1,89 @@
+// A collection as a search sees it: codes, norms, frames; what search/view.py and search/ranking.py hold together.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "../scan.hpp"
+#include "settings.hpp"
+
+namespace sketchseek {
+
+// Norms (n, S, 3) of one-byte codes (n, D); those of the projections are left out.
+inline std::vector<float> norms_of(const int8_t* codes, int64_t n, const Settings& settings) {
+  const int size = settings.dimensions(), kernels = settings.kernels();
+  const std::vector<double> steps = settings.component_scales();
+  std::vector<std::vector<double>> weights;
+  for (int s = 0; s < kernels; ++s) weights.push_back(settings.component_weights(s));
+  std::vector<float> out((size_t)n * kernels * 3, 0.0f);
+  std::vector<double> squares(size);
+  for (int64_t i = 0; i < n; ++i, codes += size) {
+    for (int c = 0; c < size; ++c) {
+      const float value = codes[c] * (float)steps[c];
+      squares[c] = (double)value * value;
+    }
+    for (int s = 0; s < kernels; ++s) {
+      double sum = 0;
+      for (int c = 0; c < size; ++c) sum += squares[c] * weights[s][c];
+      out[(i * kernels + s) * 3 + kFull] = (float)std::sqrt(sum);
+    }
+  }
+  return out;
+}
+
+struct Picture {
+  int32_t width, height;  // of the upright original
+  bool is_line_art;
+  int64_t begin, end;  // its rows
+};
+
+class Pictures {
+ public:
+  // codes (rows, D) are used where they lie; frames (rows, 4); views: rows of each picture.
+  Pictures(const Settings& settings, const int8_t* codes, const float* frames, std::vector<Picture>&& pictures, int64_t n)
+      : settings(settings),
+        codes(codes),
+        frames(frames),
+        pictures(std::move(pictures)),
+        rows(codes, true, n, settings.nx, settings.no, norms_of(codes, n, settings).data(), settings.kernels()),
+        picture_of(n),
+        shares(n) {
+    constexpr double kPartPower = 0.1, kPrior = 0.15;  // shape/views.py, search/ranking.py
+    bool parts = false;
+    for (size_t p = 0; p < this->pictures.size(); ++p) {
+      const Picture& picture = this->pictures[p];
+      for (int64_t r = picture.begin; r < picture.end; ++r) {
+        picture_of[r] = (int32_t)p;
+        const float whole = side(picture.begin);
+        float share = whole > 0 ? std::min(std::max(side(r) / whole, 0.01f), 1.0f) : 1.0f;
+        if (picture.is_line_art) share = (float)std::pow((double)share, kPartPower);
+        shares[r] = share;
+        parts |= share < 1;
+      }
+    }
+    if (parts)
+      for (const float share : shares) prior.push_back((float)std::pow((double)share, kPrior));
+  }
+
+  size_t size() const { return pictures.size(); }
+  bool has_windows() const { return (int64_t)pictures.size() != rows.db.n; }
+  float weighted(float score, int64_t row) const { return prior.empty() ? score : score * prior[row]; }
+
+  const Settings settings;
+  const int8_t* const codes;
+  const float* const frames;
+  const std::vector<Picture> pictures;
+  const Rows rows;
+  std::vector<int32_t> picture_of;  // (rows,)
+  std::vector<float> shares;        // (rows,): the size of each view beside its picture's first
+  std::vector<float> prior;         // (rows,), or empty where all are 1
+
+ private:
+  float side(int64_t row) const {
+    const float* f = frames + 4 * row;
+    return std::max(f[2] - f[0], f[3] - f[1]);
+  }
+};
+
+}  // namespace sketchseek

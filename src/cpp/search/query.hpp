@@ -1,0 +1,157 @@
+// A drawing -> its weighted vectors in every pose that is tried: shape/descriptor.py and shape/query.py.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "../posed.hpp"
+#include "drawing.hpp"
+
+namespace sketchseek {
+
+// The components [1, cos w1 x, sin w1 x, ...] of one value.
+template <class T>
+void components(T x, const std::vector<double>& frequencies, T* out, int stride = 1) {
+  out[0] = 1;
+  for (size_t k = 1; k < frequencies.size(); ++k) {
+    const T phase = (T)frequencies[k] * x;
+    out[(2 * k - 1) * stride] = std::cos(phase);
+    out[2 * k * stride] = std::sin(phase);
+  }
+}
+
+// V of points at several sizes (equation `imgrepre`): what all of them share is computed once.
+class Describer {
+ public:
+  Describer(const Points& points, const Settings& settings) : points_(points), settings_(settings) {
+    const int ndo = settings.ndo();
+    std::vector<float> one(ndo);
+    orientation_.assign(blocks() * ndo * kSide, 0.0f);
+    for (size_t p = 0; p < points.size(); ++p) {
+      components(2 * points.angle[p], settings.orientation_frequencies, one.data());
+      for (int k = 0; k < ndo; ++k) orientation_[(p / kSide * ndo + k) * kSide + p % kSide] = one[k] * points.weight[p];
+    }
+  }
+
+  std::vector<float> operator()(double scale) const {
+    const int dx = settings_.dx(), ndo = settings_.ndo();
+    const float size = (float)scale;
+    std::vector<Side> x(dx), y(dx);
+    std::vector<Side> sums((size_t)settings_.dimensions(), Side{});
+    for (size_t b = 0; b < blocks(); ++b) {
+      fill(points_.x, b, size, x.data());
+      fill(points_.y, b, size, y.data());
+      Side o[2 * kMaxOrientations - 1];
+      for (int k = 0; k < ndo; ++k) __builtin_memcpy(&o[k], orientation_.data() + (b * ndo + k) * kSide, sizeof o[k]);
+      for (int j = 0; j < dx; ++j)
+        for (int k = 0; k < ndo; ++k) {
+          const Side yo = y[j] * o[k];
+          Side* out = sums.data() + j * ndo + k;
+          for (int i = 0; i < dx; ++i) out[(size_t)i * dx * ndo] += x[i] * yo;
+        }
+    }
+    std::vector<float> v(sums.size());
+    for (size_t c = 0; c < v.size(); ++c)
+      for (int lane = 0; lane < kSide; ++lane) v[c] += sums[c][lane];
+    return v;
+  }
+
+ private:
+  static constexpr int kSide = 4;  // points side by side
+  typedef float Side __attribute__((vector_size(4 * kSide)));
+
+  size_t blocks() const { return (points_.size() + kSide - 1) / kSide; }
+
+  void fill(const std::vector<float>& values, size_t block, float size, Side* out) const {
+    for (int lane = 0; lane < kSide; ++lane) {
+      const size_t p = std::min(block * kSide + lane, values.size() - 1);  // what is too many has no weight
+      components(values[p] * size * (float)kRadians, settings_.frequencies, (float*)out + lane, kSide);
+    }
+  }
+
+  const Points& points_;
+  const Settings& settings_;
+  std::vector<float> orientation_;  // (blocks, Do, kSide): times the weight
+};
+
+// One pose on the query side, not normalised, and its norm under its own kernel.
+struct QueryPose {
+  int kernel;
+  double scale, rotation, size;  // scale: size times `turned_fit`
+  std::vector<float> vector;     // (D,)
+  float norm;
+};
+
+// What brings a turned drawing's longer side to the length it had.
+inline double turned_fit(const Points& points, double rotation) {
+  if (rotation == 0 || points.size() == 0) return 1;
+  auto longer = [](const Points& p) {
+    const auto [x0, x1] = std::minmax_element(p.x.begin(), p.x.end());
+    const auto [y0, y1] = std::minmax_element(p.y.begin(), p.y.end());
+    return std::max((double)(*x1 - *x0), (double)(*y1 - *y0));
+  };
+  const double before = longer(points), after = longer(points.rotated(rotation));
+  return after > 0 ? before / after : 1;
+}
+
+// The poses of `Query.of`: rotations, and for each the settings' scales.
+inline std::vector<QueryPose> poses_of(const Points& points, const Settings& settings,
+                                       const std::vector<double>& rotations) {
+  std::vector<std::vector<double>> weights;
+  for (int s = 0; s < settings.kernels(); ++s) weights.push_back(settings.component_weights(s));
+  std::vector<QueryPose> poses;
+  for (const double rotation : rotations) {
+    const double fit = turned_fit(points, rotation);
+    const Points turned = rotation ? points.rotated(rotation) : points;
+    const Describer describe(turned, settings);
+    for (int s = 0; s < settings.kernels(); ++s) {
+      QueryPose pose{s, settings.scales[s] * fit, rotation, settings.scales[s], describe(settings.scales[s] * fit), 0};
+      double squared = 0;
+      for (size_t c = 0; c < pose.vector.size(); ++c) {
+        squared += (double)pose.vector[c] * pose.vector[c] * weights[s][c];
+        pose.vector[c] *= (float)weights[s][c];
+      }
+      pose.norm = (float)std::sqrt(squared);
+      poses.push_back(std::move(pose));
+    }
+  }
+  return poses;
+}
+
+// The same for the kernels, with the codes' steps and the norms folded in (`NativeEngine._folded`).
+inline PosedQuery posed(const std::vector<QueryPose>& poses, const Settings& settings, bool mirror) {
+  constexpr float kCodeUnit = 1.0f / (1 << 24);
+  Poses out;
+  const std::vector<double> scales = settings.component_scales();
+  out.frequencies = settings.frequencies;
+  out.mirror = mirror;
+  for (const QueryPose& pose : poses) {
+    const float inverse = pose.norm > 0 ? 1 / pose.norm : 0;
+    for (size_t c = 0; c < pose.vector.size(); ++c)
+      out.full.push_back(pose.vector[c] * (float)scales[c] * inverse * kCodeUnit);
+    const double step = settings.translation_step * pose.size;
+    out.steps.push_back(step * kRadians);
+    out.reach.push_back((int32_t)std::floor(settings.max_translation / pose.size / step + 1e-9));
+    out.kernels.push_back(pose.kernel);
+  }
+  return PosedQuery(std::move(out));
+}
+
+// Rotations in radians up to `most` degrees either way, the least first, at most `step` degrees apart.
+inline std::vector<double> turns(double most, double step) {
+  std::vector<double> degrees;
+  if (most == 180) {
+    const int count = (int)std::ceil(360 / step);
+    for (int i = 0; i < count; ++i) degrees.push_back(360.0 * i / count - (2 * i > count ? 360 : 0));
+  } else {
+    const int side = (int)std::ceil(most / step);
+    for (int i = -side; i <= side; ++i) degrees.push_back(side ? most * i / side : 0);
+  }
+  std::sort(degrees.begin(), degrees.end(), [](double a, double b) {
+    return std::fabs(a) != std::fabs(b) ? std::fabs(a) < std::fabs(b) : a < b;
+  });
+  for (double& d : degrees) d = d * (kPi / 180);
+  return degrees;
+}
+
+}  // namespace sketchseek
