@@ -12,10 +12,12 @@ else
 endif
 TOOLS := build/tools
 LOWEST := build/lowest
-SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/cpp/*.*pp src/cpp/kernels/*)
+CPP := $(wildcard src/cpp/*.*pp src/cpp/kernels/* src/cpp/search/*)
+SOURCES := pyproject.toml CMakeLists.txt $(CPP)
+WASM := src/sketchseek/publish/engine/sketchseek-relaxed.wasm
 PYTEST_ARGS ?=
 
-.PHONY: demo test test-gpu test-lowest sanitize browser lint bench docs results wheel test-wheel cross clean
+.PHONY: demo test wasm site test-gpu test-lowest sanitize browser lint bench docs results wheel test-wheel cross clean
 .DELETE_ON_ERROR:
 
 $(BIN)/python:
@@ -32,8 +34,15 @@ $(VENV)/.dev: $(SOURCES) | $(BIN)/python
 demo: $(VENV)/.demo ## index the demo pictures and open the page (ARGS=--no-serve: one example search)
 	$(BIN)/sketchseek demo $(ARGS)
 
-test: $(VENV)/.dev browser ## the whole suite
+test: $(VENV)/.dev $(WASM) browser ## the whole suite
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+wasm: $(WASM) ## the engine for browsers, from the same sources, by the compiler in the package ziglang
+$(WASM): packaging/wasm.py $(CPP) | $(VENV)/.dev
+	$(BIN)/python packaging/wasm.py $(dir $@)
+
+site: $(VENV)/.dev $(WASM) ## the demo's pictures as a static site in build/site/demo, searched in the browser
+	$(BIN)/sketchseek demo --publish build/site/demo
 
 sanitize: $(VENV)/.dev ## the engine's tests under address, undefined-behaviour and thread sanitizers
 	$(BIN)/python benchmarks/sanitize.py $(ARGS)
@@ -45,7 +54,7 @@ $(VENV)/.gpu: $(VENV)/.dev
 test-gpu: $(VENV)/.gpu ## the kernels for graphics processors: on one where there is one, interpreted elsewhere
 	$(BIN)/python -m pytest tests/shape/engine/test_gpu.py tests/shape/engine/test_device.py tests/contours/test_torch_graph.py $(PYTEST_ARGS)
 
-test-lowest: $(TOOLS)/.made browser ## the whole suite with the oldest versions that pyproject.toml allows
+test-lowest: $(TOOLS)/.made $(WASM) browser ## the whole suite with the oldest versions that pyproject.toml allows
 	$(TOOLS)/bin/uv venv --quiet --clear --python $(PYTHON) $(LOWEST)
 	$(TOOLS)/bin/uv pip compile --quiet --python $(LOWEST)/bin/python --extra dev --resolution lowest-direct \
 	  --output-file $(LOWEST)/versions.txt pyproject.toml

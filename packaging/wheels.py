@@ -22,6 +22,8 @@ from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 
+import wasm
+
 ROOT = Path(__file__).parents[1]
 OWN, STABLE = (3, 11), (3, 12)
 """The Python with a wheel of its own, and the first of those that share one."""
@@ -38,6 +40,7 @@ def main() -> int:
         raise SystemExit("Wheels of other systems are built there, by the release workflow.")
     pythons = interpreters(args.pythons or candidates())
     args.out.mkdir(parents=True, exist_ok=True)
+    wasm.build(wasm.ENGINE)
     sdist = build(sys.executable, "--sdist", ROOT, args.out)
     print(sdist)
     for python in pythons:

@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import __version__
 from .errors import (
@@ -22,6 +22,9 @@ from .errors import (
     SketchseekError,
 )
 from .output.arguments import box, natural, port, positive, turn, weight
+
+if TYPE_CHECKING:
+    from .index import Index
 
 Command = Callable[[argparse.Namespace], int]
 _ADVICE: dict[type[SketchseekError], str] = {
@@ -213,6 +216,18 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     p.add_argument(
         "--no-serve", dest="serve", action="store_false", help="stop after one printed example search"
     )
+    p.add_argument("--publish", metavar="SITE", help="write them as a static site instead")
+
+    p = command("publish", run_publish, "write a static site that searches the index in the browser")
+    p.add_argument("site", metavar="SITE", help="a new or empty folder, or one that was published before")
+    _add_index(p)
+    p.add_argument(
+        "--links",
+        metavar="FILE",
+        help="a CSV or JSON that says of each picture its `picture` (the file's name), `title` and `link`",
+    )
+    p.add_argument("--title", default="", metavar="TEXT", help="what the collection is called")
+    p.add_argument("--json", action="store_true", help="print one JSON document")
 
     p = command("network", run_network, "list, add or remove networks that see what pictures depict")
     actions = p.add_subparsers(metavar="ACTION", required=True, dest="action")
@@ -436,9 +451,43 @@ def run_serve(args: argparse.Namespace) -> int:
 
 def run_demo(args: argparse.Namespace) -> int:
     """`demo`."""
-    from .demo import demo
+    from .demo import demo, demo_index
 
+    if args.publish:
+        return _publish(demo_index(), args.publish, title="Photographs and icons")
     demo(args.serve, args.host, args.port, args.token)
+    return 0
+
+
+def run_publish(args: argparse.Namespace) -> int:
+    """`publish`."""
+    from .index import Index
+
+    return _publish(Index.open(args.index), args.site, args.links, args.title, args.json)
+
+
+def _publish(
+    index: Index, site: str, links: str | None = None, title: str = "", as_json: bool = False
+) -> int:
+    from pathlib import Path
+
+    from .output.progress import shown
+    from .publish import publish
+
+    with shown(sys.stderr) as progress:
+        report = publish(
+            index, Path(site), links=Path(links) if links else None, title=title, progress=progress
+        )
+    if report["unused_labels"]:
+        say(f"sketchseek: {report['unused_labels']} lines of {links} name no picture of the index.")
+    if as_json:
+        print(json.dumps(report))
+        return 0
+    sizes = report["bytes"]
+    print(
+        f"{report['site']}: {report['pictures']:,} pictures. A visitor loads {sizes['index'] / 1e6:.1f} MB "
+        f"of index, and of {sizes['thumbnails'] / 1e6:.1f} MB of thumbnails those that are shown."
+    )
     return 0
 
 

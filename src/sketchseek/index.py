@@ -283,6 +283,11 @@ class Index:
                     self._go_to(self._newest_snapshot(None, save=True))
         return self._opened[1]
 
+    @property
+    def view(self) -> View:
+        """What a search sees, for those that take it elsewhere."""
+        return self._view
+
     def _depiction(self, snapshot: Snapshot) -> Depiction | None:
         stored, recipe = snapshot.expansion, snapshot.recipe.expansion
         if stored is None or recipe is None:

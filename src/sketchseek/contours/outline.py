@@ -20,8 +20,8 @@ def weighed(points: Points) -> Points:
     """
     if len(points) == 0:
         return points
-    turns = np.arange(DIRECTIONS, dtype=np.float32) * np.float32(2 * np.pi / DIRECTIONS)
-    cos, sin = np.cos(turns)[:, None], np.sin(turns)[:, None]
+    turns = np.arange(DIRECTIONS) * (2 * np.pi / DIRECTIONS)  # in float64: the same on every machine
+    cos, sin = (f(turns)[:, None].astype(np.float32) for f in (np.cos, np.sin))
     near = points.x * cos + points.y * sin  # (DIRECTIONS, n)
     lane = np.floor((points.y * cos - points.x * sin) / np.float32(LANE)).astype(np.intp)
     lane -= lane.min()

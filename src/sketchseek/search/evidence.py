@@ -69,8 +69,8 @@ def features(
     spread = np.unique(np.linspace(0, len(collection) - 1, min(len(collection), USUAL)).astype(np.int64))
     usual = collection.engine.scores(query, collection.rows_of(spread)[_first(collection, spread)], threads)
     if len(usual) < FEW:
-        made_up = _made_up(query.settings).engine.scores(query, threads=threads)
-        usual = np.concatenate([usual, made_up[len(usual) :]])
+        blanks = made_up(query.settings).engine.scores(query, threads=threads)
+        usual = np.concatenate([usual, blanks[len(usual) :]])
     mean, width = _moments(usual)
     shape = (ranking.score - mean) / width
     some = ranking.take(slice(LOOKED_AT))
@@ -122,6 +122,6 @@ def _moments(values: NDArray[Any], at_least: float = 0.02) -> tuple[float, float
 
 
 @lru_cache(maxsize=4)
-def _made_up(settings: Settings) -> Collection:
+def made_up(settings: Settings) -> Collection:
     """Contours of nothing in particular."""
     return Collection.of((random_curves(seed) for seed in range(FEW)), settings)

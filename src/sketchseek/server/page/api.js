@@ -62,6 +62,7 @@ export const folders = () => ask("api/folders", { cache: "no-store" });
 export const reveal = (hit) => send(`${pictureURL(hit)}/reveal`, {});
 export const archiveURL = (hits) => `api/archive?${hits.map(({ id }) => `id=${encodeURIComponent(id)}`).join("&")}`;
 export const pictureURL = ({ id }) => `api/pictures/${encodeURIComponent(id)}`;
+export const originalURL = pictureURL;
 export const thumbnailURL = (hit) => `${pictureURL(hit)}/thumbnail`;
 export const contoursURL = (hit) => `${pictureURL(hit)}/contours`;
 

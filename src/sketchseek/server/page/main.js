@@ -26,6 +26,7 @@ const results = new Results(find("#grid"), find("#hit"), {
 const viewer = new Viewer(find("#viewer"), {
   say,
   picture: api.pictureURL,
+  original: api.originalURL,
   thumbnail: api.thumbnailURL,
   contours: api.contoursURL,
   whyMissing: async (address) => {

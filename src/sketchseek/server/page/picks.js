@@ -1,5 +1,5 @@
 // The bar of selected pictures: it shows all of them, also those that are not among the hits any more.
-import { fileName } from "./results.js";
+import { fileName, load } from "./results.js";
 
 const count = (number, what) => `${number} ${number === 1 ? "picture" : "pictures"} ${what}`;
 
@@ -42,7 +42,7 @@ export class Picks {
     button.type = "button";
     button.title = `Untick ${fileName(hit)}`;
     button.setAttribute("aria-label", button.title);
-    button.append(Object.assign(new Image(), { src: this.#thumbnail(hit), alt: "" }));
+    button.append(load(Object.assign(new Image(), { alt: "" }), this.#thumbnail(hit)));
     button.addEventListener("click", () => this.#onDrop(hit));
     item.append(button);
     return item;

@@ -29,7 +29,14 @@ export function placeOutline(svg, hit) {
 }
 
 export const percent = (hit) => Math.round(100 * hit.confidence);
-export const fileName = (hit) => hit.picture.split("/").at(-1);
+export const fileName = (hit) => hit.title ?? hit.picture.split("/").at(-1);
+
+/** Show what is at an address, or at one that is still to come. */
+export function load(image, address) {
+  if (typeof address === "string") image.src = address;
+  else image.coming = address.then((known) => { image.src = known; }, () => image.dispatchEvent(new Event("error")));
+  return image;
+}
 
 /** How sure the program is, as a bar. */
 export function showSureness(meter, hit) {
@@ -51,7 +58,7 @@ export class Results {
   #onOpen;
   #onPick;
 
-  /** thumbnail: a hit -> the address of its small picture. */
+  /** thumbnail: a hit -> the address of its small picture, or a promise of it. */
   constructor(grid, template, { thumbnail, onOpen, onPick }) {
     this.#grid = grid;
     this.#template = template;
@@ -93,7 +100,7 @@ export class Results {
       const tile = this.#tiles.get(hit.id);
       if (!tile.matches(".missing")) continue;
       tile.classList.remove("missing");
-      tile.querySelector("img").src = this.#thumbnail(hit);
+      load(tile.querySelector("img"), this.#thumbnail(hit));
     }
   }
 
@@ -137,9 +144,9 @@ export class Results {
   #tile(hit) {
     const tile = this.#template.content.firstElementChild.cloneNode(true);
     const image = tile.querySelector("img");
-    image.src = this.#thumbnail(hit);
     image.addEventListener("load", () => tile.classList.add("loaded"));
     image.addEventListener("error", () => tile.classList.add("missing"));
+    load(image, this.#thumbnail(hit));
     tile.querySelector(".frame").append(outlineOverlay(hit));
     tile.querySelector(".open").addEventListener("click", () => this.#onOpen(hit.id));
     const box = tile.querySelector(".pick input");
@@ -169,7 +176,11 @@ export class Results {
   }
 
   async #ready(tiles) {
-    const images = tiles.map((tile) => tile.querySelector("img").decode().catch(() => {}));
+    const images = tiles.map(async (tile) => {
+      const image = tile.querySelector("img");
+      if (image.coming) await image.coming;
+      await image.decode().catch(() => {});
+    });
     await Promise.race([Promise.all(images), new Promise((done) => setTimeout(done, PATIENCE))]);
   }
 }

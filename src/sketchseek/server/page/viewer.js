@@ -1,11 +1,11 @@
 // One hit, large: the picture, the outline on it, the contours that the program saw, and where the file is.
-import { fileName, outlineOverlay, percent, showSureness } from "./results.js";
+import { fileName, load, outlineOverlay, percent, showSureness } from "./results.js";
 
 const SWIPE = 45; // px that a finger has to travel to turn the page
 
 /** What is above the stage's other layers when it can be shown: the picture itself. */
 function layer(name, alt, source) {
-  return Object.assign(new Image(), { className: name, alt, src: source, draggable: false });
+  return load(Object.assign(new Image(), { className: name, alt, draggable: false }), source);
 }
 
 /** What is known of a hit, in a line. */
@@ -28,7 +28,7 @@ export class Viewer {
   #give;
 
   /** `give` knows where things come from, all for a hit: `picture`, `thumbnail` and, if there are any,
-   *  `contours` give addresses; `whyMissing(address)` says why one shows nothing; `more()` fetches further hits;
+   *  `contours` give addresses; `original` that of what "Open picture" opens, or null; `whyMissing(address)` says why one shows nothing; `more()` fetches further hits;
    *  `pick(hit, yes)` and `isPicked(hit)` select it; `say(text)` tells the visitor. `reveal(hit)` shows its file
    *  and `within(hit)` looks in its folder alone, `explain(hit)` gives a Blob that shows why it matched; `can(name)`
    *  says whether these three can be done. */
@@ -119,8 +119,9 @@ export class Viewer {
     this.#layers();
     find("h2").textContent = fileName(hit);
     find(".path").textContent = hit.picture;
-    find(".original").href = this.#give.picture(hit);
-    find(".original").hidden = false;
+    const original = this.#give.original(hit);
+    find(".original").hidden = !original;
+    if (original) find(".original").href = original;
     for (const deed of ["reveal", "within", "explain"]) find(`.${deed}`).hidden = !this.#give.can(deed);
     find(".pick input").checked = this.#give.isPicked(hit);
     showSureness(find(".bar"), hit);

@@ -55,3 +55,17 @@ class Collection:
         threads: int,
     ) -> tuple[NDArray[np.float64], Ints, NDArray[np.float64], NDArray[np.float64]]: ...
     def energy(self, factors: Floats, table: Floats, cells: int, ids: Ids, threads: int) -> Floats: ...
+
+class PublishedCollection:
+    def __init__(
+        self,
+        settings: NDArray[np.float64],
+        model: NDArray[np.float64],
+        pictures: Ints,
+        frames: Floats,
+        codes: NDArray[np.int8],
+        made_up: NDArray[np.int8],
+    ) -> None: ...
+    def search(
+        self, strokes: NDArray[np.float64], lengths: Ints, k: int, offset: int, mirror: bool, turn: float
+    ) -> tuple[float, NDArray[np.float64]]: ...

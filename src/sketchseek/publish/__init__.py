@@ -1,0 +1,213 @@
+"""A collection that anybody can search by drawing, with no server at all: static files for any web host.
+
+The page is the server's, its `api.js` replaced by one that asks a worker; the worker runs the engine,
+compiled to WebAssembly, over the same codes (docs/publish.md).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+from collections.abc import Iterator
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import SketchseekError
+from ..search.evidence import NAMES
+from .layout import Layout
+from .names import Label, labelled, published_names, read_labels
+from .parts import Parts, packed, put
+
+if TYPE_CHECKING:
+    from ..index import Index
+    from ..output.progress import Progress
+
+FORMAT = "sketchseek site 1"
+MANIFEST = "index.json"
+ENGINES = ("sketchseek.wasm", "sketchseek-relaxed.wasm")
+POLICY = (
+    "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self'; "
+    "style-src 'self'; img-src 'self' blob: data:; base-uri 'none'; form-action 'none'"
+)
+"""What the page may do: run its own scripts and its engine, and ask its own host for files."""
+CODES_IN_A_PART = 1 << 21
+KEPT_OFFLINE = 16 * 2**20
+"""Bytes of thumbnails that a browser keeps for when it is offline; beyond, it keeps those it has seen."""
+_BATCH = 512
+_TITLE = "sketchseek: draw a shape, find it in your pictures"
+_HEAD = '<meta charset="utf-8">'
+_HEADING = "</svg>sketchseek</h1>"
+_STYLE = '<link rel="stylesheet" href="page/style.css">'
+
+
+def publish(
+    index: Index, site: Path, *, links: Path | None = None, title: str = "", progress: Progress | None = None
+) -> dict[str, Any]:
+    """Write the pictures of an index as a site that searches itself in the browser, into a folder of its own.
+
+    links : a CSV or JSON of titles and links (`read_labels`). title : what the collection is called.
+    progress : told how many thumbnails of how many are written.
+    """
+    engines = _engines()
+    before = _check_site(site)
+    labels = read_labels(links) if links is not None else {}
+    if len(index) == 0:
+        raise SketchseekError("There are no pictures in the index: there is nothing to publish.")
+    view = index.view
+    site.mkdir(parents=True, exist_ok=True)
+    paths = [view.path(i) for i in range(len(view))]
+    names = published_names(paths)
+    shown, unused = labelled(paths, names, labels)
+    parts = Parts(site)
+    layout = Layout.of(view)
+    rows_in_a_part = max(1, CODES_IN_A_PART // layout.codes.shape[1])
+    codes = []
+    for start in range(0, len(layout.codes), rows_in_a_part):
+        some = layout.codes[start : start + rows_in_a_part]
+        codes.append({**parts.add_packed("codes", some.tobytes()), "rows": len(some)})
+    ids = [view.id(i) for i in range(len(view))]
+    thumbnails, places = _thumbnails(index, ids, parts, progress)
+    tables: list[np.ndarray[Any, Any]] = [layout.pictures, places, layout.frames, layout.made_up]
+    manifest: dict[str, Any] = {
+        "format": FORMAT,
+        "title": title,
+        "pictures": len(view),
+        "rows": len(layout.codes),
+        "dimensions": int(layout.codes.shape[1]),
+        "made_up": len(layout.made_up),
+        "evidence": list(NAMES),
+        "settings": layout.settings.tolist(),
+        "model": layout.model.tolist(),
+        "codes": codes,
+        "tables": parts.add_packed("tables", b"".join(table.tobytes() for table in tables)),
+        "names": parts.add_packed("names", _names(names, shown)),
+        "thumbnails": thumbnails,
+    }
+    manifest["version"] = hashlib.blake2b(json.dumps(manifest).encode(), digest_size=8).hexdigest()
+    code = dict(_code(title, engines))
+    shell = {**code, MANIFEST: json.dumps(manifest).encode()}
+    for name, data in code.items():
+        put(site / name, data)
+    put(site / "sw.js", _service_worker(shell, manifest))
+    put(site / MANIFEST, shell[MANIFEST])  # last: from here on the new files are asked for
+    _clean(site, before - parts.written)
+    loaded = sum(part["bytes"] for part in [*codes, manifest["tables"], manifest["names"]])
+    return {
+        "site": str(site),
+        "pictures": len(view),
+        "views": len(layout.codes),
+        "bytes": {
+            "index": loaded + len(shell[MANIFEST]),
+            "thumbnails": sum(part["bytes"] for part in thumbnails),
+            "page": sum(len(data) for data in code.values()),
+        },
+        "labelled": sum(label != Label() for label in shown),
+        "unused_labels": unused,
+    }
+
+
+def _engines() -> dict[str, bytes]:
+    folder = files(__package__) / "engine"
+    if not all((folder / name).is_file() for name in ENGINES):
+        raise SketchseekError("The engine for browsers is not in this installation: `make wasm` builds it.")
+    return {f"engine/{name}": (folder / name).read_bytes() for name in ENGINES}
+
+
+def _check_site(site: Path) -> set[str]:
+    """The data files of an earlier publication; SketchseekError where the folder holds something else."""
+    if not site.exists():
+        return set()
+    if not site.is_dir():
+        raise SketchseekError(f"{site} is not a folder.")
+    try:
+        known = json.loads((site / MANIFEST).read_bytes())
+        if known["format"].startswith("sketchseek site"):
+            return {f"data/{path.name}" for path in (site / "data").glob("*.bin")}
+    except (OSError, ValueError, LookupError, AttributeError, TypeError):
+        pass
+    if any(site.iterdir()):
+        raise SketchseekError(f"{site} holds files that are no published site: name an empty or new folder.")
+    return set()
+
+
+def _thumbnails(
+    index: Index, ids: list[str], parts: Parts, progress: Progress | None
+) -> tuple[list[dict[str, Any]], np.ndarray[Any, np.dtype[np.int32]]]:
+    """The thumbnails' files, and for each picture (n, 3): its file, and from where to where."""
+
+    def pieces() -> Iterator[bytes]:
+        for start in range(0, len(ids), _BATCH):
+            yield from index.thumbnails(ids[start : start + _BATCH])
+            if progress is not None:
+                progress(min(start + _BATCH, len(ids)), len(ids))
+
+    written, places = [], []
+    for number, run in enumerate(packed(pieces())):
+        ends = np.cumsum([0, *map(len, run)])
+        places += [(number, begin, end) for begin, end in pairwise(ends.tolist())]
+        written.append(parts.add("thumbnails", b"".join(run)))
+    return written, np.array(places, np.int32).reshape(-1, 3)
+
+
+def _names(names: list[str], labels: list[Label]) -> bytes:
+    """Names, and titles and links where there are any, by columns."""
+    columns = {"picture": names, "title": [x.title for x in labels], "link": [x.link for x in labels]}
+    return json.dumps({name: column for name, column in columns.items() if any(column)}).encode()
+
+
+def _code(title: str, engines: dict[str, bytes]) -> Iterator[tuple[str, bytes]]:
+    """The files that are the same for every site, but for the title: name, content."""
+    yield from engines.items()
+    page, own = files("sketchseek") / "server" / "page", files(__package__) / "site"
+    yield "index.html", _page((page / "index.html").read_text("utf-8"), title).encode()
+    for folder, inside in ((page, "page/"), (own / "page", "page/"), (own / "engine", "engine/"), (own, "")):
+        for file in _files(folder):
+            if file.name not in ("index.html", "sw.js") and not (folder == page and file.name == "api.js"):
+                yield inside + file.name, file.read_bytes()
+
+
+def _files(folder: Traversable) -> list[Traversable]:
+    return sorted((file for file in folder.iterdir() if file.is_file()), key=lambda file: file.name)
+
+
+def _page(text: str, title: str) -> str:
+    """The server's page with the policy, the title and the style of a published one."""
+    said = html.escape(title) or "Draw to find"
+    for before, after in (
+        (_HEAD, f'{_HEAD}\n<meta http-equiv="Content-Security-Policy" content="{POLICY}">'),
+        (_STYLE, f'{_STYLE}\n<link rel="stylesheet" href="page/published.css">'),
+        (f"<title>{_TITLE}</title>", f"<title>{said}</title>"),
+        (_HEADING, f"</svg>{said}</h1>"),
+    ):
+        if before not in text:
+            raise ValueError(f"the page has no {before!r} any more")
+        text = text.replace(before, after, 1)
+    return text
+
+
+def _service_worker(shell: dict[str, bytes], manifest: dict[str, Any]) -> bytes:
+    """What keeps the site for when there is no network: its own files, then what is the same everywhere."""
+    data = [part["file"] for part in [*manifest["codes"], manifest["tables"], manifest["names"]]]
+    small = sum(part["bytes"] for part in manifest["thumbnails"]) <= KEPT_OFFLINE
+    digest = hashlib.blake2b(digest_size=8)
+    for name in sorted(shell):
+        digest.update(name.encode() + shell[name])
+    site = {
+        "version": digest.hexdigest(),
+        "files": ["./", *(name for name in shell if name != "index.html"), *data],
+        "later": [part["file"] for part in manifest["thumbnails"]] if small else [],
+    }
+    source = (files(__package__) / "site" / "sw.js").read_bytes()
+    return b"const SITE = " + json.dumps(site).encode() + b";\n" + source
+
+
+def _clean(site: Path, stale: set[str]) -> None:
+    """Remove data that only an earlier publication used."""
+    for name in stale:
+        (site / name).unlink(missing_ok=True)

@@ -1,0 +1,58 @@
+"""Bytes -> files with names of their own content, so that a stale copy of one is never taken for another."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+PACKED = 1 << 18
+"""Bytes of thumbnails in a file: a search shows some twenty, and a thousand pictures take a few requests."""
+
+
+@dataclass
+class Parts:
+    """The files of a site's data, written as they come."""
+
+    site: Path
+    written: set[str] = field(default_factory=set)
+
+    def add(self, kind: str, data: bytes) -> dict[str, Any]:
+        """Write a file; its name and its size."""
+        name = f"data/{kind}-{hashlib.blake2b(data, digest_size=8).hexdigest()}.bin"
+        put(self.site / name, data)
+        self.written.add(name)
+        return {"file": name, "bytes": len(data)}
+
+    def add_packed(self, kind: str, data: bytes) -> dict[str, Any]:
+        """The same, compressed. A browser's own decompression compares the checksum that gzip ends with."""
+        out = io.BytesIO()
+        with gzip.GzipFile(fileobj=out, mode="wb", compresslevel=9, mtime=0) as file:
+            file.write(data)
+        return {**self.add(kind, out.getvalue()), "unpacked": len(data)}
+
+
+def packed(pieces: Iterable[bytes], room: int = PACKED) -> Iterator[list[bytes]]:
+    """Runs of pieces that fit into `room`; a larger one is alone."""
+    run: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        if run and size + len(piece) > room:
+            yield run
+            run, size = [], 0
+        run.append(piece)
+        size += len(piece)
+    if run:
+        yield run
+
+
+def put(path: Path, data: bytes) -> None:
+    """Write a file in one step: who serves the folder meanwhile never sends half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.new")
+    temporary.write_bytes(data)
+    temporary.replace(path)

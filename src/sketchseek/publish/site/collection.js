@@ -1,0 +1,190 @@
+// A published collection: opened from its files, searched in a worker, its thumbnails taken out of their parts.
+import { placed } from "./page/geometry.js";
+
+const HERE = new URL(".", import.meta.url);
+const PARTS_KEPT = 64; // files of thumbnails that stay in memory
+
+/** What went wrong, as a sentence. status: 422 for a drawing that cannot be searched for, 0 where nobody answered. */
+export class Problem extends Error {
+  constructor(message, status) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** The worker's script; where it lies on another host than the page, one of the page's own that imports it. */
+function startWorker() {
+  const script = new URL("engine/worker.js", HERE);
+  if (script.origin === location.origin) return new Worker(script, { type: "module" });
+  const relay = new Blob([`import ${JSON.stringify(script.href)};`], { type: "text/javascript" });
+  return new Worker(URL.createObjectURL(relay), { type: "module" });
+}
+
+/** Open a published collection. `progress` hears which share of it has come, from 0 to 1. */
+export async function open(url, { progress } = {}) {
+  const site = new URL(url, document.baseURI);
+  if (!site.pathname.endsWith("/")) site.pathname += "/";
+  const line = new Line(startWorker(), progress);
+  try {
+    return new Collection(site, line, await line.ask("open", { site: site.href }));
+  } catch (problem) {
+    line.close();
+    throw problem;
+  }
+}
+
+/** Questions to a worker, one at a time; of those that wait, only the newest search is asked. */
+class Line {
+  #worker;
+  #waiting = new Map();
+  #next = null;
+  #busy = false;
+  #count = 0;
+
+  constructor(worker, progress) {
+    this.#worker = worker;
+    worker.addEventListener("message", ({ data }) => {
+      if ("progress" in data) progress?.(data.progress);
+      else this.#settle(data);
+    });
+    worker.addEventListener("error", (event) => {
+      event.preventDefault();
+      for (const id of [...this.#waiting.keys()]) {
+        this.#settle({ id, problem: { message: "The engine could not be started.", status: 500 } });
+      }
+    });
+  }
+
+  ask(task, given) {
+    const id = ++this.#count;
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject });
+      this.#worker.postMessage({ id, task, ...given });
+    });
+  }
+
+  /** The same for a search: one that has not begun when a newer one comes is abandoned. */
+  search(given) {
+    return new Promise((resolve, reject) => {
+      this.#next?.reject(new DOMException("A newer search was begun.", "AbortError"));
+      this.#next = { given, resolve, reject };
+      this.#turn();
+    });
+  }
+
+  async #turn() {
+    if (this.#busy || !this.#next) return;
+    const { given, resolve, reject } = this.#next;
+    this.#next = null;
+    this.#busy = true;
+    await this.ask("search", given).then(resolve, reject);
+    this.#busy = false;
+    this.#turn();
+  }
+
+  #settle({ id, answer, problem }) {
+    const { resolve, reject } = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    if (problem?.cause) console.warn(problem.cause);
+    if (problem) reject(new Problem(problem.message, problem.status));
+    else resolve(answer);
+  }
+
+  close() { this.#worker.terminate(); }
+}
+
+const rounded = (value, digits) => Math.round(value * 10 ** digits) / 10 ** digits;
+
+/** A collection that is open. `pictures`: how many; `title`: what its publisher calls it. */
+export class Collection {
+  #site;
+  #line;
+  #index;
+  #parts = new Map(); // number -> promise of a Blob, the least recently used first
+  #shown = new Map(); // picture -> promise of an address
+
+  constructor(site, line, index) {
+    this.#site = site;
+    this.#line = line;
+    this.#index = index;
+  }
+
+  get pictures() { return this.#index.pictures; }
+  get title() { return this.#index.title; }
+  get version() { return this.#index.version; }
+
+  /** The best k pictures after the first `offset` for strokes [[[x, y], ...], ...], as `search --json` gives them.
+   *  turn: degrees either way, or "any". A search that is overtaken by a newer one rejects with an AbortError. */
+  async search(strokes, { k = 20, offset = 0, mirror = true, turn = 0 } = {}) {
+    const started = performance.now();
+    const lines = strokes.map((stroke) => Array.from(stroke, ([x, y]) => [Number(x), Number(y)]));
+    const degrees = turn === "any" ? 180 : Number(turn);
+    const answer = await this.#line.search({ strokes: lines, k, offset, mirror, turn: degrees });
+    const hits = this.#hits(answer, offset, lines);
+    return { pictures: this.pictures, present: rounded(answer.present, 6), hits, took_ms: performance.now() - started };
+  }
+
+  #hits({ places, fields }, offset, strokes) {
+    const hits = [];
+    for (let at = 0; at < places.length; at += fields) {
+      const [hit, picture, score, confidence, scale, mirrored, rotation, dx, dy, ...box] = places.subarray(at, at + fields);
+      const place = {
+        score: rounded(score, 6), scale: rounded(scale, 4), mirrored: mirrored === 1,
+        rotation: rounded((rotation * 180) / Math.PI, 1), box,
+      };
+      place.outline = placed(strokes, place);
+      if (hits[hit]) hits[hit].also.push(place);
+      else {
+        hits[hit] = {
+          rank: offset + hit + 1, ...this.#known(picture), ...place, confidence: rounded(confidence, 6),
+          dx: rounded(dx, 3), dy: rounded(dy, 3), also: [],
+        };
+      }
+    }
+    return hits;
+  }
+
+  /** What is known of a picture. */
+  #known(number) {
+    const { labels, sizes } = this.#index;
+    const known = { id: String(number), picture: labels.picture[number], width: sizes[4 * number], height: sizes[4 * number + 1] };
+    if (labels.title?.[number]) known.title = labels.title[number];
+    if (labels.link?.[number]) known.link = new URL(labels.link[number], this.#site).href;
+    return known;
+  }
+
+  /** The address of a small picture of a hit. */
+  thumbnail({ id }) {
+    let address = this.#shown.get(id);
+    if (!address) {
+      address = this.#slice(Number(id)).then((blob) => URL.createObjectURL(blob));
+      address.catch(() => this.#shown.delete(id)); // to be asked for again
+      this.#shown.set(id, address);
+    }
+    return address;
+  }
+
+  async #slice(number) {
+    const [part, begin, end] = this.#index.places.subarray(3 * number, 3 * number + 3);
+    let blob = this.#parts.get(part);
+    this.#parts.delete(part);
+    blob ??= fetch(new URL(this.#index.thumbnails[part], this.#site)).then((response) => {
+      if (!response.ok) throw new Problem(`The thumbnails are missing (${response.status}).`, response.status);
+      return response.blob();
+    });
+    this.#parts.set(part, blob);
+    if (this.#parts.size > PARTS_KEPT) this.#parts.delete(this.#parts.keys().next().value);
+    try {
+      return (await blob).slice(begin, end, "image/webp");
+    } catch (problem) {
+      this.#parts.delete(part);
+      throw problem;
+    }
+  }
+
+  /** Ends the worker; the collection cannot be searched any more. */
+  close() {
+    this.#line.close();
+    for (const address of this.#shown.values()) address.then(URL.revokeObjectURL, () => {});
+  }
+}

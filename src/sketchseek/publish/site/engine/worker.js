@@ -1,0 +1,219 @@
+// The worker in which a published collection is searched: it fetches the index in parts, opens it in the engine, and
+// answers one search at a time. Whatever a file claims is compared with what it holds before it is used.
+
+const FORMAT = "sketchseek site 1";
+const MOST_BYTES = 2 ** 30; // what an index may take in memory
+const FIELDS = 13; // numbers of a place: see src/cpp/browser.cpp
+// The names of what the engine's judge looks at, in its order: src/cpp/search/confidence.hpp.
+const EVIDENCE = [
+  "cosine", "shape stands out", "evenness", "what orders", "network", "network stands out", "pictures", "line art",
+  "length drawn", "simplicity", "best stands out", "best beside the tenth", "network's best",
+  "network's best beside the tenth", "agreement", "rank",
+];
+// The smallest module with a relaxed instruction: whether it is one says whether the browser has them.
+const RELAXED = new Uint8Array([
+  0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 15, 1, 13, 0, 65, 0, 253, 15, 65, 0, 253, 15,
+  253, 128, 2, 11,
+]);
+
+let engine = null; // the exports of the WebAssembly module
+
+class Unfit extends Error {} // with a sentence for the person at the page
+
+const whole = (value, most) => Number.isSafeInteger(value) && value >= 0 && value <= most;
+
+function require(holds, sentence) {
+  if (!holds) throw new Unfit(sentence);
+}
+
+/** The bytes of a file of the site; `tell` hears how many have come. */
+async function fetched(address, size, tell) {
+  let response;
+  try {
+    response = await fetch(address);
+  } catch {
+    throw Object.assign(new Unfit("The site does not answer. Are you offline?"), { status: 0 });
+  }
+  require(response.ok, `A file of the index is missing (${response.status}).`);
+  const bytes = new Uint8Array(size);
+  let at = 0;
+  const reader = response.body.getReader();
+  for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+    require(at + piece.value.length <= size, "A file of the index is longer than it should be.");
+    bytes.set(piece.value, at);
+    at += piece.value.length;
+    tell(piece.value.length);
+  }
+  require(at === size, "A file of the index is cut short.");
+  return bytes;
+}
+
+/** What gzip packed, of a size that is known; its checksum is compared on the way. */
+async function unpacked(bytes, size) {
+  const out = new Uint8Array(size);
+  let at = 0;
+  try {
+    const reader = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")).getReader();
+    for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+      if (at + piece.value.length > size) throw new RangeError();
+      out.set(piece.value, at);
+      at += piece.value.length;
+    }
+  } catch {
+    throw new Unfit("A file of the index is damaged.");
+  }
+  require(at === size, "A file of the index is damaged.");
+  return out;
+}
+
+/** The manifest, if everything in it is what it should be. */
+function checked(manifest) {
+  const sentence = "The index's description is not one.";
+  require(manifest && typeof manifest === "object" && typeof manifest.format === "string", sentence);
+  require(manifest.format === FORMAT, "The index was published by another version of sketchseek.");
+  const { pictures, rows, dimensions, made_up: madeUp, codes, tables, names, thumbnails } = manifest;
+  require(Array.isArray(manifest.evidence) && manifest.evidence.join() === EVIDENCE.join(),
+    "The index was published by another version of sketchseek.");
+  const isFile = (part) => /^data\/[a-z]+-[0-9a-f]+\.bin$/.test(part?.file) && whole(part.bytes, MOST_BYTES);
+  const isPacked = (part) => isFile(part) && whole(part.unpacked, MOST_BYTES);
+  require(whole(pictures, 1e8) && whole(rows, 1e8) && whole(dimensions, 1e5) && whole(madeUp, 1000), sentence);
+  require(Array.isArray(codes) && Array.isArray(thumbnails) && thumbnails.every(isFile), sentence);
+  require([...codes, tables, names].every(isPacked), sentence);
+  require((rows + madeUp) * dimensions <= MOST_BYTES, "The index is too large for a browser.");
+  const sizes = codes.every((part) => whole(part.rows, rows) && part.unpacked === part.rows * dimensions);
+  require(sizes && codes.reduce((sum, part) => sum + part.rows, 0) === rows, sentence);
+  require(tables.unpacked === pictures * 28 + rows * 16 + madeUp * dimensions, sentence);
+  for (const list of [manifest.settings, manifest.model]) {
+    require(Array.isArray(list) && list.length < 1e5 && list.every(Number.isFinite), sentence);
+  }
+  return manifest;
+}
+
+/** Names, titles and links of the pictures. */
+function labels(bytes, count) {
+  const sentence = "The names of the pictures are damaged.";
+  let columns;
+  try {
+    columns = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch {
+    throw new Unfit(sentence);
+  }
+  const isColumn = (list) => Array.isArray(list) && list.length === count && list.every((text) => typeof text === "string");
+  require(isColumn(columns?.picture), sentence);
+  for (const name of ["title", "link"]) require(columns[name] === undefined || isColumn(columns[name]), sentence);
+  // A link that is a script would run in the page.
+  const isSafe = (link) => !link || /^(https?:|[^:]*$|[^:]*[/?#])/i.test(link);
+  require(!columns.link || columns.link.every(isSafe), "The index has a link that is no address of a page.");
+  return { picture: columns.picture, title: columns.title ?? null, link: columns.link ?? null };
+}
+
+async function start(site) {
+  const name = WebAssembly.validate(RELAXED) ? "sketchseek-relaxed.wasm" : "sketchseek.wasm";
+  const response = await fetch(new URL(`engine/${name}`, site));
+  require(response.ok, `The engine is missing (${response.status}).`);
+  const nothing = () => 0;
+  const imports = { wasi_snapshot_preview1: new Proxy({}, { get: () => nothing }) };
+  const { instance } = await WebAssembly.instantiate(await response.arrayBuffer(), imports);
+  instance.exports._initialize?.();
+  return instance.exports;
+}
+
+/** Room in the engine's memory, and an array over it: other allocations may move the memory, so only for now. */
+function array(Type, count) {
+  const at = engine.allocate(Math.max(1, count * Type.BYTES_PER_ELEMENT));
+  require(at !== 0, "There is not enough memory for the index.");
+  return { at, count, view: () => new Type(engine.memory.buffer, at, count) };
+}
+
+function filled(Type, values) {
+  const made = array(Type, values.length);
+  made.view().set(values);
+  return made;
+}
+
+/** The sentence at an address in the engine's memory; null for none. */
+function sentence(at) {
+  if (!at) return null;
+  const memory = new Uint8Array(engine.memory.buffer);
+  return new TextDecoder().decode(memory.slice(at, memory.indexOf(0, at)));
+}
+
+async function open({ site }) {
+  const response = await fetch(new URL("index.json", site)).catch(() => {
+    throw Object.assign(new Unfit("The site does not answer. Are you offline?"), { status: 0 });
+  });
+  require(response.ok, `There is no published index here (${response.status}).`);
+  const manifest = checked(await response.json().catch(() => {
+    throw new Unfit("The index's description is not one.");
+  }));
+  const { pictures, rows, dimensions, made_up: madeUp } = manifest;
+  const files = [...manifest.codes, manifest.tables, manifest.names];
+  const total = files.reduce((sum, part) => sum + part.bytes, 0);
+  let come = 0;
+  const tell = (more) => postMessage({ progress: (come += more) / total });
+  const bytesOf = async (part) => unpacked(await fetched(new URL(part.file, site), part.bytes, tell), part.unpacked);
+  const [module, tables, names, ...codes] = await Promise.all([
+    start(site), bytesOf(manifest.tables), bytesOf(manifest.names), ...manifest.codes.map(bytesOf),
+  ]);
+  engine = module;
+  const stored = array(Int8Array, rows * dimensions);
+  let at = 0;
+  for (const part of codes) {
+    stored.view().set(new Int8Array(part.buffer), at);
+    at += part.length;
+  }
+  at = 0;
+  const next = (Type, count) => {
+    const values = new Type(tables.buffer.slice(at, at + count * Type.BYTES_PER_ELEMENT));
+    at += count * Type.BYTES_PER_ELEMENT;
+    return values;
+  };
+  const sizes = next(Int32Array, pictures * 4);
+  const places = next(Int32Array, pictures * 3);
+  const frames = filled(Float32Array, next(Float32Array, rows * 4));
+  const empty = filled(Int8Array, next(Int8Array, madeUp * dimensions));
+  const lengths = manifest.thumbnails.map((part) => part.bytes);
+  for (let i = 0; i < places.length; i += 3) {
+    const [part, begin, end] = places.subarray(i, i + 3);
+    require(begin >= 0 && begin <= end && end <= (lengths[part] ?? -1), "The index's thumbnails are damaged.");
+  }
+  const [settings, model] = [manifest.settings, manifest.model].map((list) => filled(Float64Array, list));
+  require(dimensions === (2 * manifest.settings[0] - 1) ** 2 * (2 * manifest.settings[1] - 1),
+    "The index's description is not one.");
+  const fault = sentence(engine.open(settings.at, settings.count, model.at, model.count, filled(Int32Array, sizes).at,
+    pictures, frames.at, stored.at, rows, empty.at, madeUp));
+  require(!fault, fault);
+  return {
+    pictures, title: String(manifest.title ?? ""), version: String(manifest.version ?? ""), sizes, places,
+    thumbnails: manifest.thumbnails.map((part) => part.file), labels: labels(names, pictures),
+  };
+}
+
+/** Places of the best pictures, FIELDS numbers each, and the chance that the thing is there at all. */
+function search({ strokes, k, offset, mirror, turn }) {
+  require(engine, "No collection is open.");
+  const points = filled(Float64Array, strokes.flat(2));
+  const lengths = filled(Int32Array, strokes.map((stroke) => stroke.length));
+  try {
+    const fault = sentence(engine.search(points.at, lengths.at, lengths.count, k, offset, mirror ? 1 : 0, turn));
+    if (fault) throw Object.assign(new Unfit(fault), { status: 422 });
+    const found = engine.places();
+    const places = new Float64Array(engine.memory.buffer, found, engine.places_count() * FIELDS).slice();
+    return { present: engine.present(), places, fields: FIELDS };
+  } finally {
+    engine.release(points.at);
+    engine.release(lengths.at);
+  }
+}
+
+const TASKS = { open, search };
+
+addEventListener("message", async ({ data: { id, task, ...given } }) => {
+  try {
+    postMessage({ id, answer: await TASKS[task](given) });
+  } catch (problem) {
+    const known = problem instanceof Unfit;
+    const message = known ? problem.message : "The engine could not do that: the index may be damaged.";
+    postMessage({ id, problem: { message, status: problem.status ?? 500, cause: known ? undefined : String(problem) } });
+  }
+});

@@ -1,0 +1,45 @@
+// Keeps the site for when there is no network. SITE, above, lists the files of this version, which belong together.
+const CACHE = `sketchseek ${registration.scope} ${SITE.version}`;
+
+addEventListener("install", (event) => {
+  const all = async () => {
+    const cache = await caches.open(CACHE);
+    await cache.addAll(SITE.files.map((name) => new Request(name, { cache: "no-cache" })));
+    await skipWaiting();
+  };
+  event.waitUntil(all());
+});
+
+addEventListener("activate", (event) => {
+  const tidy = async () => {
+    const mine = (await caches.keys()).filter((name) => name.startsWith(`sketchseek ${registration.scope} `));
+    await Promise.all(mine.filter((name) => name !== CACHE).map((name) => caches.delete(name)));
+    await clients.claim();
+  };
+  event.waitUntil(tidy());
+});
+
+/** The thumbnails, one file after the other, when the page has nothing more urgent. */
+addEventListener("message", (event) => {
+  const keep = async () => {
+    const cache = await caches.open(CACHE);
+    for (const name of SITE.later) if (!(await cache.match(name))) await cache.add(name).catch(() => {});
+  };
+  if (event.data === "keep") event.waitUntil(keep());
+});
+
+addEventListener("fetch", (event) => {
+  const { request } = event;
+  const address = new URL(request.url);
+  if (request.method !== "GET" || !address.href.startsWith(registration.scope)) return;
+  const answer = async () => {
+    const cache = await caches.open(CACHE);
+    const isPage = request.mode === "navigate" && address.pathname.replace(/index\.html$/, "") === new URL(registration.scope).pathname;
+    const kept = await cache.match(isPage ? "./" : request, { ignoreSearch: isPage });
+    if (kept) return kept;
+    const response = await fetch(request);
+    if (response.status === 200 && address.pathname.includes("/data/")) await cache.put(request, response.clone());
+    return response;
+  };
+  event.respondWith(answer());
+});

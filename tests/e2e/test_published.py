@@ -1,0 +1,466 @@
+"""A published site in a real browser, from a plain static file server under a path of its own."""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+from visitor import ARROW, STAR, UPRIGHT, Keep, draw_with_finger, draw_with_mouse
+
+from sketchseek import Index, Sketch
+from sketchseek.contours.made_up import random_shape
+from sketchseek.demo import drawings, pictures
+from sketchseek.publish import ENGINES, MANIFEST, publish
+
+ENGINE = Path(__file__).parents[2] / "src" / "sketchseek" / "publish" / "engine"
+DEMO = Path(__file__).parents[2] / "build" / "site" / "demo"
+pytestmark = pytest.mark.skipif(
+    not all((ENGINE / name).exists() for name in ENGINES), reason="the engine for browsers: `make wasm`"
+)
+COMPONENT = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>Icons</title>
+<script type="module" src="icons/sketchseek.js"></script>
+<h1>Icons</h1>
+<sketch-seek src="icons/" k="6">
+  <p slot="empty">Draw an icon to find it.</p>
+</sketch-seek>
+"""
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Any static file server."""
+
+    def log_message(self, *_: Any) -> None:
+        """Nothing."""
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
+    """A folder, and the address at which a static file server serves it."""
+    folder = tmp_path_factory.mktemp("static")
+    (folder / "favicon.ico").write_bytes(b"")  # browsers ask for it
+    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield folder, f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    """Icons and photographs."""
+    photographs, icons = pictures()
+    all_icons = sorted(icons.rglob("*.svg"))
+    wanted = {"heart", "star", "anchor", "fish", "umbrella", "bell", "home", "cloud", "bulb", "rocket"}
+    some = [*all_icons[::75], *(path for path in all_icons if path.stem in wanted)]
+    some += [photographs / name for name in ("horse.png", "coins.png", "camera.png", "page.png", "cat.png")]
+    made = Index.create(tmp_path_factory.mktemp("icons") / "index", detector="canny", expansion=False)
+    made.add([path for path in some if path.exists()])
+    return made
+
+
+@pytest.fixture(scope="module")
+def site(served: tuple[Path, str], index: Index, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of the published icons."""
+    folder, address = served
+    links = tmp_path_factory.mktemp("links") / "links.json"
+    links.write_text(json.dumps({"heart.svg": {"title": "A heart", "link": "https://example.org/heart"}}))
+    publish(index, folder / "deep" / "icons", links=links, title="Icons & photographs")
+    return f"{address}deep/icons/"
+
+
+@pytest.fixture
+def visit(browser: Browser) -> Iterator[Callable[..., Page]]:
+    """A function that opens a page in a fresh profile: nothing in its console, nothing from elsewhere."""
+    contexts: list[BrowserContext] = []
+    faults: list[str] = []
+
+    def open_page(address: str, may_fail: bool = False, ready: str = "#collection", **profile: Any) -> Page:
+        options = {"viewport": {"width": 1280, "height": 860}, "reduced_motion": "reduce", **profile}
+        context = browser.new_context(**options)
+        contexts.append(context)
+        page = context.new_page()
+        own = re.match(r"http://[^/]+/", address)[0]
+
+        def check(asked: Any) -> None:
+            if not asked.url.startswith((own, "blob:", "data:")):
+                faults.append(f"asked for {asked.url}")
+
+        page.on("request", check)
+        if not may_fail:
+            page.on("console", lambda said: said.type in ("error", "warning") and faults.append(said.text))
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.goto(address)
+        if ready:
+            page.wait_for_function(
+                "(selector) => /picture/.test(document.querySelector(selector).textContent)", arg=ready
+            )
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert not faults
+
+
+def found(page: Page) -> list[str]:
+    """The names of the hits that are shown, once the search is over."""
+    page.wait_for_function("() => document.querySelector('.hit') && !document.body.matches('.waiting')")
+    return page.locator(".hit .open").evaluate_all("(tiles) => tiles.map((tile) => tile.title)")
+
+
+def hundred_drawings() -> list[list[np.ndarray]]:
+    """Those of the demo, drawn by many hands, and shapes of nothing in particular."""
+    rng = np.random.default_rng(7)
+    made = []
+    for path in drawings().values():
+        strokes = [np.array(stroke, float) for stroke in json.loads(path.read_text())["strokes"]]
+        for hand in range(6):
+            angle, squeeze = rng.normal(0, 0.1), np.exp(rng.normal(0, 0.15, 2)) * (1, 1)
+            squeeze[0] *= -1 if hand == 5 else 1
+            turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+            made.append([(s @ turn * squeeze + rng.normal(0, 2.0, s.shape)).round(1) for s in strokes])
+    while len(made) < 100:
+        corners = random_shape(rng).round(1)
+        made.append([np.concatenate([corners, corners[:1]])])
+    return made
+
+
+def test_the_same_hits_as_the_index(visit: Callable[..., Page], site: str, index: Index) -> None:
+    page = visit(site)
+    shapes = hundred_drawings()
+    answers = page.evaluate(
+        """async ([site, drawings]) => {
+          const { open } = await import(`${site}sketchseek.js`);
+          const collection = await open(site);
+          const answers = [];
+          for (const strokes of drawings) answers.push(await collection.search(strokes, { k: 20 }));
+          collection.close();
+          return answers;
+        }""",
+        [site, [[stroke.tolist() for stroke in strokes] for strokes in shapes]],
+    )
+    names = {index.view.id(i): Path(index.view.path(i)).name for i in range(len(index))}
+    swapped = 0
+    for strokes, answer in zip(shapes, answers, strict=True):
+        sketch = Sketch.from_strokes(strokes)
+        hits = index.search(sketch, k=20, expand=0, blend=0, method="exhaustive", threads=1)
+        assert answer["present"] == pytest.approx(hits.present, abs=1e-4)
+        assert len(answer["hits"]) == len(hits) == 20
+        for hit, other in zip(hits, answer["hits"], strict=True):
+            assert other["score"] == pytest.approx(hit.score, abs=1e-4)
+            if other["picture"].split("/")[-1] != names[hit.id]:  # two that score the same
+                swapped += 1
+                continue
+            assert other["confidence"] == pytest.approx(hit.confidence, abs=1e-4)
+            assert [other["scale"], other["dx"] / 400, other["dy"] / 400] == pytest.approx(
+                [hit.scale, hit.dx / 400, hit.dy / 400], abs=1.01e-4
+            )
+            assert (other["mirrored"], other["rotation"]) == (hit.mirrored, 0)
+            assert other["box"] == pytest.approx(hit.box, abs=1e-4 * max(hit.width, hit.height) + 0.011)
+            assert [place["score"] for place in other["also"]] == pytest.approx(
+                [place.score for place in hit.also], abs=1e-4
+            )
+            outline = np.concatenate(other["outline"])
+            low, high = outline.min(axis=0), outline.max(axis=0)
+            assert [*low, *high] == pytest.approx(hit.box, abs=0.2)
+    assert swapped < 10
+
+
+def test_turned_and_not_mirrored(visit: Callable[..., Page], site: str, index: Index) -> None:
+    page = visit(site)
+    strokes = json.loads(drawings()["heart"].read_text())["strokes"]
+    turned = [[[y, -x] for x, y in stroke] for stroke in strokes]
+    answer = page.evaluate(
+        """async ([site, strokes]) => {
+          const collection = await (await import(`${site}sketchseek.js`)).open(site);
+          return collection.search(strokes, { k: 5, mirror: false, turn: "any" });
+        }""",
+        [site, turned],
+    )
+    hits = index.search(
+        Sketch.from_strokes(turned), k=5, expand=0, blend=0, method="exhaustive", mirror=False, turn=180
+    )
+    assert [hit["score"] for hit in answer["hits"]] == pytest.approx([hit.score for hit in hits], abs=1e-4)
+    assert [hit["rotation"] for hit in answer["hits"]] == pytest.approx(
+        [round(np.rad2deg(hit.rotation), 1) for hit in hits], abs=0.1
+    )
+    assert abs(answer["hits"][0]["rotation"] - 90) < 20
+
+
+@pytest.mark.parametrize("draw", [draw_with_mouse, draw_with_finger])
+def test_draw_and_see_where(visit: Callable[..., Page], keep: Keep, site: str, draw: Callable) -> None:
+    page = visit(site, **(UPRIGHT if draw is draw_with_finger else {}))
+    expect(page).to_have_title("Icons & photographs")
+    draw(page, STAR)
+    names = found(page)
+    assert "star.svg" in names[:4]
+    image = page.locator(".hit img").first
+    page.wait_for_function("(image) => image.complete && image.naturalWidth > 0", arg=image.element_handle())
+    assert page.locator(".hit .outline .line").first.get_attribute("d").startswith("M")
+    expect(page.locator("#status")).to_contain_text("Best of")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    keep(page, f"published-{draw.__name__.replace('_', '-')}")
+
+
+def test_keyboard(visit: Callable[..., Page], site: str) -> None:
+    page = visit(site)
+    page.locator("#paper").focus()
+    for key in ("Space", "Shift+ArrowRight", "Shift+ArrowDown", "Shift+ArrowLeft", "Shift+ArrowUp", "Space"):
+        page.keyboard.press(key)
+    assert found(page)
+    page.locator(".hit .open").first.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#viewer")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("#viewer")).to_be_hidden()
+
+
+def test_title_and_link(visit: Callable[..., Page], site: str) -> None:
+    page = visit(site)
+    page.locator("#file").set_input_files(drawings()["heart"])
+    names = found(page)
+    assert "A heart" in names
+    page.locator(".hit .open", has=page.locator("img")).nth(names.index("A heart")).click()
+    expect(page.locator("#viewer-name")).to_have_text("A heart")
+    expect(page.locator("#viewer .original")).to_have_attribute("href", "https://example.org/heart")
+    page.locator("#viewer .next" if names.index("A heart") == 0 else "#viewer .previous").click()
+    if page.locator("#viewer-name").text_content() != "A heart":
+        expect(page.locator("#viewer .original")).to_be_hidden()
+
+
+def test_accessibility(visit: Callable[..., Page], site: str) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    page = visit(site, bypass_csp=True)
+
+    def check() -> None:
+        violations = Axe().run(page).response["violations"]
+        serious = [
+            (v["id"], v["nodes"][0]["html"]) for v in violations if v["impact"] in ("serious", "critical")
+        ]
+        assert not serious, serious
+
+    check()
+    draw_with_mouse(page, STAR)
+    found(page)
+    page.wait_for_timeout(300)
+    check()
+    page.locator(".hit .open").first.click()
+    page.wait_for_timeout(300)
+    check()
+
+
+def test_offline(visit: Callable[..., Page], site: str) -> None:
+    page = visit(site)
+    draw_with_mouse(page, STAR)
+    before = found(page)
+    page.evaluate("() => navigator.serviceWorker.ready.then(() => true)")
+    page.wait_for_function(
+        """async () => {
+          const parts = (await (await fetch("index.json")).json()).thumbnails;
+          const kept = await Promise.all(parts.map(({ file }) => caches.match(file)));
+          return navigator.serviceWorker.controller && kept.every(Boolean);
+        }"""
+    )
+    page.context.set_offline(True)
+    page.reload()
+    page.wait_for_function("() => /picture/.test(document.querySelector('#collection').textContent)")
+    assert found(page) == before  # the drawing was kept, too
+    image = page.locator(".hit img").first
+    page.wait_for_function("(image) => image.complete && image.naturalWidth > 0", arg=image.element_handle())
+
+
+def test_policy(visit: Callable[..., Page], site: str) -> None:
+    page = visit(site, may_fail=True)
+    # Later than in the question itself, which the browser's tools may answer freely.
+    evaluated = """() => new Promise((done) => setTimeout(() => {
+      try { done(eval("1")) } catch { done("refused") }
+    }))"""
+    assert page.evaluate(evaluated) == "refused"
+    outside = "() => fetch('https://example.org/').then(() => 'sent', () => 'refused')"
+    assert page.evaluate(outside) == "refused"
+    inline = """() => { document.body.append(Object.assign(document.createElement('script'),
+      { textContent: 'window.ran = true' })); return window.ran ?? 'refused' }"""
+    assert page.evaluate(inline) == "refused"
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-40])
+
+
+def flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    path.write_bytes(data)
+
+
+def longer(path: Path) -> None:
+    path.write_bytes(path.read_bytes() + b"more")
+
+
+def changed(**fields: Any) -> Callable[[Path], None]:
+    def change(site: Path) -> None:
+        manifest = json.loads((site / MANIFEST).read_bytes())
+        for name, value in fields.items():
+            manifest[name] = value(manifest[name]) if callable(value) else value
+        (site / MANIFEST).write_text(json.dumps(manifest))
+
+    return change
+
+
+def to_file(kind: str, damage: Callable[[Path], None]) -> Callable[[Path], None]:
+    return lambda site: damage(next((site / "data").glob(f"{kind}-*")))
+
+
+HOSTILE = {
+    "codes cut": (to_file("codes", cut), "cut short"),
+    "codes changed": (to_file("codes", flip), "damaged"),
+    "tables longer": (to_file("tables", longer), "longer"),
+    "names changed": (to_file("names", flip), "damaged"),
+    "codes gone": (to_file("codes", Path.unlink), "missing"),
+    "not JSON": (lambda site: (site / MANIFEST).write_text("{"), "description"),
+    "NaN": (lambda site: (site / MANIFEST).write_text('{"format": NaN}'), "description"),
+    "a list": (lambda site: (site / MANIFEST).write_text("[]"), "description"),
+    "another version": (changed(format="sketchseek site 9"), "another version"),
+    "other evidence": (changed(evidence=["luck"]), "another version"),
+    "more rows": (changed(rows=lambda n: n + 1), "description"),
+    "huge": (changed(rows=10**8), "too large"),
+    "negative": (changed(pictures=-1), "description"),
+    "settings of null": (changed(settings=lambda s: [None, *s[1:]]), "description"),
+    "other sizes": (changed(settings=lambda s: [7, *s[1:]]), "description"),
+    "no steps": (changed(settings=lambda s: [*s[:-1], 0.0]), "codes"),
+    "no translations": (changed(settings=lambda s: [*s[:4], 1e-300, *s[5:]]), "scales"),
+    "no model": (changed(model=[]), "confidence"),
+    "another place": (
+        changed(names=lambda part: {**part, "file": "https://example.org/x.bin"}),
+        "description",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def hostile(site: str, served: tuple[Path, str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Sites of which something is not as it should be, by name: their addresses."""
+    folder, address = served
+    for name, (damage, _) in HOSTILE.items():
+        other = folder / "hostile" / name
+        shutil.copytree(folder / "deep" / "icons", other)
+        damage(other)
+    return {name: f"{address}hostile/{name}/" for name in HOSTILE}
+
+
+def test_a_hostile_index_is_a_sentence(
+    visit: Callable[..., Page], site: str, hostile: dict[str, str]
+) -> None:
+    page = visit(site, may_fail=True)
+    said = page.evaluate(
+        """async ([site, addresses]) => {
+          const { open } = await import(`${site}sketchseek.js`);
+          const said = {};
+          for (const [name, address] of Object.entries(addresses)) {
+            said[name] = await open(address).then(() => "opened", (problem) => problem.message);
+          }
+          return said;
+        }""",
+        [site, hostile],
+    )
+    for name, (_, sentence) in HOSTILE.items():
+        assert sentence in said[name], (name, said[name])
+
+
+def test_the_page_says_it(visit: Callable[..., Page], hostile: dict[str, str]) -> None:
+    page = visit(hostile["codes cut"], may_fail=True, ready="")
+    expect(page.locator("#trouble")).to_contain_text("cut short")
+
+
+def test_begin_with_a_file(visit: Callable[..., Page], site: str, index: Index, tmp_path: Path) -> None:
+    from PIL import Image
+
+    page = visit(site)
+    icon = next(path for i in range(len(index)) if (path := Path(index.view.path(i))).name == "anchor.svg")
+    page.locator("#file").set_input_files(icon)
+    expect(page.locator("#toast")).to_contain_text("Traced")
+    assert "anchor.svg" in found(page)[:3]
+    page.locator("#clear").click()
+    page.locator("#file").set_input_files(drawings()["heart"])
+    page.wait_for_function("() => document.querySelector('.hit .open')?.title === 'A heart'")
+    photograph = tmp_path / "photograph.png"
+    Image.effect_noise((120, 90), 80).convert("RGB").save(photograph)
+    page.locator("#file").set_input_files(photograph)
+    expect(page.locator("#toast")).to_contain_text("photograph")
+
+
+def test_component(visit: Callable[..., Page], site: str, served: tuple[Path, str], keep: Keep) -> None:
+    """The ten lines of docs/publish.md."""
+    folder, address = served
+    (folder / "deep" / "index.html").write_text(COMPONENT)
+    page = visit(f"{address}deep/", ready="")
+    expect(page.get_by_text("Draw an icon to find it.")).to_be_visible()
+    page.evaluate(
+        """() => {
+          window.chosen = [];
+          document.addEventListener("hit", (event) => {
+            chosen.push(event.detail);
+            event.preventDefault();
+          });
+        }"""
+    )
+    box = page.locator("sketch-seek canvas").bounding_box()
+    side = 0.8 * min(box["width"], box["height"])
+    path = [(box["x"] + 20 + x * side / 100, box["y"] + 10 + y * side / 100) for x, y in STAR]
+    page.mouse.move(*path[0])
+    page.mouse.down()
+    for point in path[1:]:
+        page.mouse.move(*point, steps=5)
+    page.mouse.up()
+    expect(page.locator("sketch-seek .hit")).to_have_count(6)
+    expect(page.get_by_text("Draw an icon to find it.")).to_be_hidden()
+    page.locator("sketch-seek .hit").first.click()
+    assert page.evaluate("chosen[0].picture").endswith("star.svg")
+    assert page.evaluate("chosen[0].rank") == 1
+    page.wait_for_function(
+        "() => document.querySelector('sketch-seek').shadowRoot.querySelector('img').naturalWidth > 0"
+    )
+    page.locator("sketch-seek").evaluate("(element) => element.setAttribute('k', '3')")
+    expect(page.locator("sketch-seek .hit")).to_have_count(3)
+    keep(page, "published-component")
+    strokes = json.loads(drawings()["heart"].read_text())["strokes"]
+    page.locator("sketch-seek").evaluate("(element, strokes) => { element.strokes = strokes; }", strokes)
+    expect(page.locator("sketch-seek a.hit[href='https://example.org/heart']").first).to_be_visible()
+    page.locator("sketch-seek").get_by_role("button", name="Clear").click()
+    expect(page.locator("sketch-seek .hit")).to_have_count(0)
+
+
+def test_the_newest_search_wins(visit: Callable[..., Page], site: str) -> None:
+    page = visit(site)
+    ended = page.evaluate(
+        """async ([site, strokes]) => {
+          const collection = await (await import(`${site}sketchseek.js`)).open(site);
+          const asked = [1, 2, 3, 4].map(() => collection.search([strokes], { k: 1 }));
+          return (await Promise.allSettled(asked)).map(({ status, reason }) => reason?.name ?? status);
+        }""",
+        [site, ARROW],
+    )
+    assert ended == ["fulfilled", "AbortError", "AbortError", "fulfilled"]
+
+
+@pytest.mark.skipif(not (DEMO / MANIFEST).exists(), reason="`make site` publishes the demo's pictures")
+def test_demo_site(visit: Callable[..., Page], served: tuple[Path, str]) -> None:
+    folder, address = served
+    shutil.copytree(DEMO, folder / "demo")
+    page = visit(f"{address}demo/")
+    draw_with_mouse(page, STAR)
+    assert any("star" in name for name in found(page)[:5])
