@@ -55,7 +55,7 @@ def test_files(site: Path, index: Index) -> None:
     assert "<title>Shapes &amp; &lt;signs&gt;</title>" in page
     assert "wasm-unsafe-eval" in page
     assert (site / "page" / "api.js").read_text() != (site / "page" / "main.js").read_text()
-    assert "../sketchseek.js" in (site / "page" / "api.js").read_text()
+    assert "../collection.js" in (site / "page" / "api.js").read_text()
 
 
 @built
