@@ -380,6 +380,10 @@ class Index:
                 raise damaged(self._location, f"the thumbnail of {self.picture_path(identifier)} has changed")
         return [found[identifier]["thumbnail"] for identifier in identifiers]
 
+    def measures(self) -> list[tuple[str, dict[str, str], float]]:
+        """What monitoring reads of it besides its size, as (name, labels, value); on one machine nothing."""
+        return []
+
     def info(self) -> dict[str, Any]:
         """As `info` prints it."""
         recipe = self.recipe

@@ -586,13 +586,13 @@ class TestSnapshot:
         before = Snapshot.of(store)
         store.commit(lambda: Change(rows(["c", "d"], path=[b"/longer path", b"/x"], failure=[None, "no"])))
         read: list[int] = []
-        real = snapshot_module._read
+        real = snapshot_module.read_pictures
 
         def counted(version: Version, fragments: list[Any]) -> Any:
             read.append(len(fragments))
             return real(version, fragments)
 
-        monkeypatch.setattr(snapshot_module, "_read", counted)
+        monkeypatch.setattr(snapshot_module, "read_pictures", counted)
         grown, whole = Snapshot.of(store, before), Snapshot.of(store)
         add(store, "e", forget=["a"])
         changed, anew = Snapshot.of(store, grown), Snapshot.of(store)
@@ -608,13 +608,13 @@ class TestSnapshot:
     ) -> None:
         add(store, "a", "b")
         before = store.version
-        real = snapshot_module._read
+        real = snapshot_module.read_pictures
 
         def meanwhile(*arguments: Any) -> Any:
             read = real(*arguments)
             add(store, "c", forget=["a"])
             return read
 
-        monkeypatch.setattr(snapshot_module, "_read", meanwhile)
+        monkeypatch.setattr(snapshot_module, "read_pictures", meanwhile)
         snapshot = Snapshot.of(store)
         assert (snapshot.version, snapshot.ids.tolist()) == (before, [b"a", b"b"])

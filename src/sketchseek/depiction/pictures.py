@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,13 @@ class CodeCache:
     identity: str
 
 
+class Candidates(Protocol):
+    """What names those of many pictures that may be most like a query."""
+
+    def best(self, query: Vector, k: int, threads: int = 1) -> Ids:
+        """See `ProductCodes.best`."""
+
+
 class Pictures:
     """Descriptors centred on the collection's mean and brought to length 1.
 
@@ -38,10 +46,16 @@ class Pictures:
     cache : CodeCache, optional
         Where the codes of a large collection are kept. They are derived from `stored`, and made again when
         they are not there.
+    candidates : callable, optional
+        (these pictures, a sample to learn on) -> what names candidates, for descriptors that are elsewhere.
     """
 
     def __init__(
-        self, stored: NDArray[np.floating[Any]], prior: Vector | None = None, cache: CodeCache | None = None
+        self,
+        stored: NDArray[np.floating[Any]],
+        prior: Vector | None = None,
+        cache: CodeCache | None = None,
+        candidates: Callable[[Pictures, Ids], Candidates] | None = None,
     ) -> None:
         self._stored = stored
         n, d = stored.shape
@@ -59,7 +73,9 @@ class Pictures:
         """Some pictures from all over the collection, by number: they say what a usual score is."""
         self.usual_vectors = self.vectors(self.usual)
         self._scalar = ScalarCodes(self.vectors(np.arange(n))) if n < LARGE else None
-        self._product = _codes(self, spread, cache) if n >= LARGE else None
+        self._product: Candidates | None = None
+        if n >= LARGE:
+            self._product = candidates(self, spread) if candidates else _codes(self, spread, cache)
 
     def __len__(self) -> int:
         return len(self._stored)
@@ -70,12 +86,7 @@ class Pictures:
 
     def vectors(self, ids: Ids) -> NDArray[np.float32]:
         """The descriptors of some: (m,) -> (m, d), of length 1; zeros where a picture has none."""
-        centred = np.asarray(self._stored[ids], np.float32)
-        centred -= self.mean
-        centred[np.isnan(centred[:, 0])] = 0
-        length = np.sqrt(np.einsum("nd,nd->n", centred, centred))
-        centred /= np.maximum(length, 1e-9)[:, None]
-        return centred
+        return centred_rows(self._stored[ids], self.mean)
 
     def centred(self, descriptor: Vector) -> Vector:
         """The descriptor (d,) of a picture that is asked for: as these are, of length 1."""
@@ -100,6 +111,21 @@ class Pictures:
         return self._product.best(query, k, threads)
 
 
+def centred_rows(stored: NDArray[np.floating[Any]], mean: Vector) -> NDArray[np.float32]:
+    """Descriptors (m, d) as stored -> without the mean, of length 1; zeros for NaN."""
+    centred = np.array(stored, np.float32)
+    centred -= mean
+    centred[np.isnan(centred[:, 0])] = 0
+    length = np.sqrt(np.einsum("nd,nd->n", centred, centred))
+    centred /= np.maximum(length, 1e-9)[:, None]
+    return centred
+
+
+def learned(pictures: Pictures, spread: Ids) -> ProductCodes:
+    """Codebooks for a collection's descriptors, learned on some of them; no codes yet."""
+    return ProductCodes.train(pictures.vectors(spread[:: -(-len(spread) // _TRAINING)]), len(pictures))
+
+
 def _codes(pictures: Pictures, spread: Ids, cache: CodeCache | None) -> ProductCodes:
     """Those that were kept for this version; else made now, with codebooks that were kept while they fit."""
     n, d = len(pictures), len(pictures.mean)
@@ -112,7 +138,7 @@ def _codes(pictures: Pictures, spread: Ids, cache: CodeCache | None) -> ProductC
                 return found
             codes = found or codes
     if codes is None or codes.outgrown(n):
-        codes = ProductCodes.train(pictures.vectors(spread[:: -(-len(spread) // _TRAINING)]), n)
+        codes = learned(pictures, spread)
     codes.encode(pictures.vectors(np.arange(i, min(i + _BATCH, n))) for i in range(0, n, _BATCH))
     if cache is not None:
         with suppress(OSError):  # a folder that can't be written keeps none

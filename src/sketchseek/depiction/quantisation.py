@@ -109,10 +109,27 @@ class ProductCodes:
         The products of the query with the centroids are rounded to a byte each, so that the order may differ
         among near equals.
         """
+        return self.largest(self.tables(query), k, threads)
+
+    def tables(self, query: Vector) -> NDArray[np.uint8]:
+        """(parts, 16): what each centroid counts for a query."""
         products = np.einsum("pcd,pd->pc", self.centroids, query.reshape(len(self.centroids), -1))
         products -= products.min(axis=1, keepdims=True)  # the same for all vectors
-        tables = np.rint(products * (255 / max(float(products.max()), 1e-30))).astype(np.uint8)
+        scaled: NDArray[np.uint8] = np.rint(products * (255 / max(float(products.max()), 1e-30))).astype(
+            np.uint8
+        )
+        return scaled
+
+    def largest(self, tables: NDArray[np.uint8], k: int, threads: int = 1) -> Ids:
+        """The k vectors with the largest sums of what their centroids count, best first."""
         return largest_sums(self.codes, tables, len(self), min(k, max(len(self), 1)), threads)
+
+    def sums(self, tables: NDArray[np.uint8], ids: Ids) -> NDArray[np.int64]:
+        """Those sums, of some vectors."""
+        rows = self.codes[ids // _BLOCK, :, ids % _BLOCK]
+        each = np.stack([rows & 15, rows >> 4], axis=-1).reshape(len(ids), -1)
+        total: NDArray[np.int64] = tables[np.arange(each.shape[1]), each].sum(axis=1, dtype=np.int64)
+        return total
 
     def decoded(self) -> NDArray[np.float32]:
         """The vectors as the codes have them: (n, d)."""

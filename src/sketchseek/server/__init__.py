@@ -13,9 +13,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from ..errors import AddressError, SketchseekError
+
+if TYPE_CHECKING:
+    from ..index import Index
 
 MISSING_EXTRA = "Serving needs the extra: pip install 'sketchseek[server]'."
 FILES_WANTED, FILES_OF_A_CONNECTION = 4096, 2
@@ -35,6 +39,7 @@ def serve(
     names: Sequence[str] = (),
     proxies: Sequence[str] = (),
     device: str = "auto",
+    opened: Index | None = None,
 ) -> None:
     """Serve the page and the API until the process is told to stop; what is under way is finished first.
 
@@ -42,7 +47,7 @@ def serve(
     host : anything but this machine's own address needs a token; one is made where none is given.
     port : 0 takes a free one.
     log : a file that gets a line of JSON for each request, "-" for standard error, None for neither.
-    prefix, names, proxies, device : see `create_app`.
+    prefix, names, proxies, device, opened : see `create_app`.
     """
     try:
         import python_multipart  # noqa: F401
@@ -67,6 +72,7 @@ def serve(
         names=names,
         proxies=proxies,
         device=device,
+        opened=opened,
     )
     listener = listen(host, port)
     with suppress(KeyboardInterrupt), lines:  # Ctrl+C is how one stops it

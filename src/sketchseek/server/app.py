@@ -55,6 +55,7 @@ from .searches import BusyError, DisconnectedError, Searches, SupersededError
 from .security import Gate, problem
 
 if TYPE_CHECKING:
+    from ..index import Index
     from ..search.hit import Hit, Pose
 
 Drawn = TypeVar("Drawn", SearchBody, ExplainBody)
@@ -76,6 +77,7 @@ def create_app(
     names: Sequence[str] = (),
     proxies: Sequence[str] = (),
     device: str = "auto",
+    opened: Index | None = None,
 ) -> ASGIApp:
     """Everything behind `sketchseek serve`, as an ASGI application.
 
@@ -86,9 +88,10 @@ def create_app(
     names : further names under which it answers: the proxy's.
     proxies : addresses or networks whose X-Forwarded-* headers are believed.
     device : what searches, see `Index.open`.
+    opened : the index at `where`, where it was opened in another way, as on a cluster.
     """
     limits = limits or Limits()
-    service = Service(Library(where, device), limits)
+    service = Service(Library(where, device, opened), limits)
     app = FastAPI(
         title="sketchseek",
         version=__version__,
@@ -284,6 +287,7 @@ class Service:
             "method": index.method,
             "took_ms": round((found - began) * 1e3, 2),
             "present": hits.present,
+            "covered": hits.covered,
             "hits": [hit_body(hit) for hit in hits],
         }
         content = json.dumps(answer, separators=(",", ":"), allow_nan=False).encode()
@@ -640,11 +644,13 @@ def add_routes(app: FastAPI, service: Service) -> None:
     @app.get("/metrics", response_class=PlainTextResponse, responses=documented(), summary="For Prometheus")
     async def metrics() -> str:
         index = await service.off_loop(service.library.index)
+        measures = await service.off_loop(index.measures) if index is not None else []
         return service.metrics.text(
             {
                 "sketchseek_pictures": len(index) if index is not None else 0,
                 "sketchseek_searches_waiting": service.searches.waiting,
-            }
+            },
+            measures,
         )
 
 

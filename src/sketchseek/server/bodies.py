@@ -132,6 +132,10 @@ class SearchAnswer(BaseModel):
     method: str
     took_ms: float
     present: float = Field(description="How likely the collection has the thing at all, 0 to 1.")
+    covered: float = Field(
+        description="The share of the collection that was looked at: less than 1 where some of it, on other "
+        "machines, did not answer in time."
+    )
     hits: list[HitBody]
 
 

@@ -55,9 +55,11 @@ class File:
 class Library:
     """An index that may appear, grow and shrink while the server runs. Safe to use from many threads."""
 
-    def __init__(self, where: str | os.PathLike[str], device: str = "auto") -> None:
+    def __init__(
+        self, where: str | os.PathLike[str], device: str = "auto", index: Index | None = None
+    ) -> None:
         self.where, self._device = os.fspath(where), device
-        self._index: Index | None = None
+        self._index = index
         self._looked = -REFRESH_SECONDS
         self._lock = threading.Lock()
         self.cache = ByteCache(CACHE_BYTES)

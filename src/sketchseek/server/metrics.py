@@ -7,7 +7,7 @@ import sys
 import threading
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper bounds of the histograms' buckets, in seconds."""
@@ -60,8 +60,10 @@ class Metrics:
         with self._lock:
             self._turned_away[reason] += 1
 
-    def text(self, gauges: Mapping[str, float]) -> str:
-        """All of it; `gauges` are values of this moment, by name."""
+    def text(
+        self, gauges: Mapping[str, float], measures: Iterable[tuple[str, dict[str, str], float]] = ()
+    ) -> str:
+        """All of it; `gauges` are values of this moment, by name; `measures` have labels (`Index.measures`)."""
         with self._lock:
             lines = ["# TYPE sketchseek_requests_total counter"]
             for (method, route, status), count in sorted(self._requests.items()):
@@ -78,6 +80,12 @@ class Metrics:
                 lines.append(f'sketchseek_searches_dropped_total{{reason="{reason}"}} {count}')
         for name, value in {**gauges, "process_resident_memory_bytes": resident_bytes()}.items():
             lines += [f"# TYPE {name} gauge", f"{name} {value:g}"]
+        of_name: dict[str, list[str]] = {}
+        for name, labels, value in measures:
+            said = ",".join(f'{label}="{word}"' for label, word in labels.items())
+            of_name.setdefault(name, []).append(f"{name}{{{said}}} {value:.12g}")
+        for name, series in of_name.items():
+            lines += [f"# TYPE {name} {'counter' if name.endswith('_total') else 'gauge'}", *series]
         return "\n".join(lines) + "\n"
 
 

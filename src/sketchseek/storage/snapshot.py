@@ -92,7 +92,7 @@ class Snapshot:
         current = store.current  # from start to end: the store may go on meanwhile
         recipe = current.recipe
         fragments = current.dataset.get_fragments()
-        names = [_name(fragment) for fragment in fragments]
+        names = [fragment_name(fragment) for fragment in fragments]
         grown = (
             before is not None
             and before.recipe == recipe
@@ -100,7 +100,7 @@ class Snapshot:
             and (before.mapping is None or before.mapping.is_whole())
         )
         old = before if grown else None
-        parts = _read(current, fragments[len(old.fragments) :] if old is not None else fragments)
+        parts = read_pictures(current, fragments[len(old.fragments) :] if old is not None else fragments)
         lengths = np.concatenate([part.pop("path_lengths") for part in parts])
         if old is not None:
             parts.insert(0, {name: getattr(old, name) for name in parts[0]})
@@ -291,27 +291,36 @@ def _remove_others(location: Location, version: int, identity: str) -> None:
             path.unlink(missing_ok=True)
 
 
-def _name(fragment: Any) -> str:
+def fragment_name(fragment: Any) -> str:
+    """What a fragment's rows are known by: its files, and what was deleted in them."""
     files = " ".join(file.path for file in fragment.data_files())
     return f"{fragment.fragment_id} {files} {fragment.deletion_file() or ''}"
 
 
-def _read(version: Version, fragments: list[Any]) -> list[dict[str, NDArray[Any]]]:
-    """The rows of some fragments that are pictures, batch by batch; one empty batch where there are none."""
-    columns = ["id", "path", "width", "height", "is_line_art", "code", "norms", "frame"]
-    columns += ["windows", "window_frames"]
-    if version.recipe.expansion is not None:
-        columns.append("expansion")
+def read_pictures(
+    version: Version, fragments: list[Any], *, vectors: bool = True, part: range | None = None
+) -> list[dict[str, NDArray[Any]]]:
+    """The rows of some fragments that are pictures, batch by batch; one empty batch where there are none.
+
+    vectors : with codes, norms and expansion. part : of those pictures, only these, in the table's order.
+    """
+    columns = ["id", "path", "width", "height", "is_line_art", "frame", "window_frames"]
+    if vectors:
+        columns += ["code", "norms", "windows"]
+        if version.recipe.expansion is not None:
+            columns.append("expansion")
     parts = []
     if fragments:
         version.verify(fragments)
-        batches = version.batches(columns, "failure IS NULL", fragments)
-        parts = [_arrays_of(batch, version.recipe) for batch in batches if batch.num_rows]
+        batches = version.batches(columns, "failure IS NULL", fragments, part)
+        parts = [_arrays_of(batch, version.recipe, vectors) for batch in batches if batch.num_rows]
     empty = schema_of(version.recipe).empty_table().select(columns)
-    return parts or [_arrays_of(empty, version.recipe)]
+    return parts or [_arrays_of(empty, version.recipe, vectors)]
 
 
-def _arrays_of(batch: pa.RecordBatch | pa.Table, recipe: Recipe) -> dict[str, NDArray[Any]]:
+def _arrays_of(
+    batch: pa.RecordBatch | pa.Table, recipe: Recipe, vectors: bool = True
+) -> dict[str, NDArray[Any]]:
     paths = batch["path"].to_pylist()
     arrays = {
         "ids": np.array(batch["id"].to_pylist(), "S16"),
@@ -320,33 +329,37 @@ def _arrays_of(batch: pa.RecordBatch | pa.Table, recipe: Recipe) -> dict[str, ND
         "width": batch["width"].to_numpy(),
         "height": batch["height"].to_numpy(),
         "is_line_art": np.array(batch["is_line_art"].to_pylist(), bool),
-        **_views_of(batch, recipe),
+        **_views_of(batch, recipe, vectors),
     }
-    if recipe.expansion is not None:
+    if vectors and recipe.expansion is not None:
         arrays["expansion"] = _expansion(batch["expansion"].to_pylist(), recipe.expansion.dimension)
     return arrays
 
 
-def _views_of(batch: pa.RecordBatch | pa.Table, recipe: Recipe) -> dict[str, NDArray[Any]]:
+def _views_of(batch: pa.RecordBatch | pa.Table, recipe: Recipe, vectors: bool) -> dict[str, NDArray[Any]]:
     """All views, picture after picture: the first of each, then its windows."""
     n, dimension = batch.num_rows, recipe.dimension
-    codes, frames = ([v or b"" for v in batch[name].to_pylist()] for name in ("windows", "window_frames"))
-    lengths = [np.array([len(v) for v in values], np.int64) for values in (codes, frames)]
-    counts = lengths[0] // dimension
-    if (counts * dimension != lengths[0]).any() or (counts * _FRAME_BYTES != lengths[1]).any():
+    frames = [v or b"" for v in batch["window_frames"].to_pylist()]
+    lengths = np.array([len(v) for v in frames], np.int64)
+    counts = lengths // _FRAME_BYTES
+    codes = [v or b"" for v in batch["windows"].to_pylist()] if vectors else []
+    whole_codes = not vectors or [len(v) for v in codes] == (counts * dimension).tolist()
+    if (counts * _FRAME_BYTES != lengths).any() or not whole_codes:
         raise SketchseekError("A row of the index is damaged: its views have no whole number of bytes.")
     first = np.cumsum(counts + 1) - counts - 1
     is_first = np.zeros(n + int(counts.sum()), bool)
     is_first[first] = True
-    windows = np.frombuffer(b"".join(codes), np.int8).reshape(-1, dimension)
-    parts = {
-        "codes": (_matrix(batch["code"]).reshape(n, dimension), windows),
-        "norms": (_matrix(batch["norms"]).reshape(n, recipe.n_norms // 3, 3), _norms(windows, recipe)),
+    parts: dict[str, tuple[NDArray[Any], NDArray[Any]]] = {
         "frames": (
             _matrix(batch["frame"]).reshape(n, 4),
             np.frombuffer(b"".join(frames), np.float32).reshape(-1, 4),
-        ),
+        )
     }
+    if vectors:
+        windows = np.frombuffer(b"".join(codes), np.int8).reshape(-1, dimension)
+        parts["codes"] = (_matrix(batch["code"]).reshape(n, dimension), windows)
+        own = _matrix(batch["norms"]).reshape(n, recipe.n_norms // 3, 3)
+        parts["norms"] = (own, _norms(windows, recipe))
     arrays: dict[str, NDArray[Any]] = {"views": (counts + 1).astype(np.int32)}
     for name, (whole, others) in parts.items():
         arrays[name] = np.empty((len(is_first), *whole.shape[1:]), whole.dtype)

@@ -92,16 +92,22 @@ class Version:
         return int(self.dataset.version)
 
     def batches(
-        self, columns: Iterable[str], where: str | None = None, fragments: list[Any] | None = None
+        self,
+        columns: Iterable[str],
+        where: str | None = None,
+        fragments: list[Any] | None = None,
+        part: range | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Columns of every row, or of the rows that an SQL condition picks, in the table's order.
 
         Those that came after this version's schema are derived; what they are derived from comes along.
+        part : of the rows picked, only those from its start to its stop.
         """
         names = to_read(columns, self.schema)
+        chosen = {} if part is None else {"offset": part.start, "limit": len(part)}
         with reading(self.location):
             scanner = self.dataset.scanner(
-                columns=names, filter=where, fragments=fragments, scan_in_order=True
+                columns=names, filter=where, fragments=fragments, scan_in_order=True, **chosen
             )
             for batch in scanner.to_batches():
                 yield completed(batch, self.schema)

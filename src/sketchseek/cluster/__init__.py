@@ -1,0 +1,1 @@
+"""Past one machine: the same index on a Ray cluster (extra `cluster`)."""

@@ -1,0 +1,326 @@
+"""An engine made of engines: `Engine`'s protocol over the shards of a fleet, with the answers of one engine.
+
+Many rows are scored where they are, in parallel. A few, as the best ones that are looked at closer, are
+fetched and scored here, by the same engine: one question instead of several about the same rows.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..shape.energy import CELLS
+from ..shape.engine import Engine, Groups, Ids, Scores, check_top
+from ..shape.engine.native import NativeEngine
+from ..shape.placement import Placement, Start
+from ..shape.query import Query
+from ..shape.settings import Settings
+from .connection import ClusterError
+from .fleet import Fleet, Scope
+from .layout import Layout, Numbering
+
+FEW = 4096
+"""Up to so many rows are fetched rather than scored where they are."""
+KEPT_ROWS = 65_536
+"""Rows fetched before that are kept: every search asks for the same usual ones."""
+
+_scope: ContextVar[Scope | None] = ContextVar("scope", default=None)
+
+
+@contextmanager
+def searching(deadline: float) -> Iterator[Scope]:
+    """One search, on this thread: its questions share a deadline, and go on without shards that are lost."""
+    scope = Scope(time.monotonic() + deadline)
+    token = _scope.set(scope)
+    try:
+        yield scope
+    finally:
+        _scope.reset(token)
+
+
+@dataclass(frozen=True)
+class _Fetched:
+    """Some rows, by number, ascending."""
+
+    rows: Ids
+    codes: NDArray[Any]
+    norms: Scores
+    engine: NativeEngine
+
+    def places(self, ids: Ids) -> Ids | None:
+        """Where the rows are; None unless all of them are here."""
+        at = np.searchsorted(self.rows, ids)
+        at[at == len(self.rows)] = 0
+        return at if len(self.rows) and np.array_equal(self.rows[at], ids) else None
+
+
+class ClusterEngine:
+    """The rows of a layout.
+
+    own_groups, own_prior : (n,) the picture and the prior of each row, as the shards know them.
+    """
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        layout: Layout,
+        settings: Settings,
+        own_groups: Groups,
+        own_prior: Scores,
+    ) -> None:
+        self._fleet, self._layout = fleet, layout
+        self._settings = settings
+        self._own_groups, self._own_prior = own_groups, own_prior
+        self._recognised: tuple[Any, Any] | None = None
+        self._kept: OrderedDict[bytes, _Fetched] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._layout.rows)
+
+    def scores(self, query: Query, ids: Ids | None = None, threads: int | None = None) -> Scores:
+        """See `Engine.scores`."""
+        if ids is not None and len(ids) <= FEW:
+            engine, at = self._near(ids)
+            return engine.scores(query, at, threads)
+        return self._everywhere("scores", query, ids)
+
+    def top(
+        self,
+        query: Query,
+        k: int,
+        threads: int | None = None,
+        *,
+        groups: Groups | None = None,
+        prior: Scores | None = None,
+    ) -> tuple[Ids, Scores]:
+        """See `Engine.top`."""
+        own = self._is_own(groups, prior)
+        if not own:
+            groups, prior = check_top(len(self), k, groups, prior)
+        elif k < 1:
+            raise ValueError(f"k must be positive, got {k}")
+        slim, layout = _slim(query), self._layout
+        requests: dict[int, tuple[Any, ...]] = {}
+        for shard in np.flatnonzero(layout.rows.of_shard):
+            given = None
+            if not own:
+                mine = layout.rows.of_all(int(shard), np.arange(layout.rows.of_shard[shard]))
+                given = tuple(None if each is None else each[mine] for each in (groups, prior))
+            requests[int(shard)] = (layout.keys[shard], slim, k, given)
+        found = self._ask("top", requests)
+        rows = np.concatenate(
+            [np.empty(0, np.int64), *(layout.rows.of_all(s, ids) for s, (ids, _) in found.items())]
+        )
+        scores = np.concatenate([np.empty(0, np.float32), *(scores for _, scores in found.values())])
+        order = np.lexsort((rows, -scores))
+        if groups is not None:
+            _, first = np.unique(groups[rows[order]], return_index=True)
+            order = order[np.sort(first)]
+        return rows[order[:k]], scores[order[:k]]
+
+    def project(self, query: Query, axis: int, ids: Ids | None = None, threads: int | None = None) -> Scores:
+        """See `Engine.project`."""
+        if ids is not None and len(ids) <= FEW:
+            engine, at = self._near(ids)
+            return engine.project(query, axis, at, threads)
+        return self._everywhere("project", query, ids, axis)
+
+    def locate(
+        self,
+        query: Query,
+        ids: Ids | None = None,
+        guide: str | None = None,
+        neighborhood: int = 3,
+        threads: int | None = None,
+    ) -> Placement:
+        """See `Engine.locate`."""
+        chosen = np.arange(len(self)) if ids is None else np.asarray(ids, np.int64)
+        if len(chosen) <= FEW:
+            engine, at = self._near(chosen)
+            return engine.locate(query, at, guide, neighborhood, threads)
+        return self._placed("locate", query, chosen, lambda _: ((guide, neighborhood),))
+
+    def settle(self, query: Query, ids: Ids, start: Start, threads: int | None = None) -> Placement:
+        """See `Engine.settle`."""
+        if len(ids) <= FEW:
+            engine, at = self._near(ids)
+            return engine.settle(query, at, start, threads)
+
+        def of(chosen: Ids) -> tuple[Start]:
+            return (Start(**{f.name: np.asarray(getattr(start, f.name))[chosen] for f in fields(Start)}),)
+
+        return self._placed("settle", query, np.asarray(ids, np.int64), of)
+
+    def energy(self, ids: Ids, threads: int | None = None) -> Scores:
+        """See `Engine.energy`."""
+        if len(ids) <= FEW:
+            engine, at = self._near(ids)
+            return engine.energy(at, threads)
+        out = np.zeros((len(ids), CELLS, CELLS), np.float32)
+        requests, wheres = self._by_shard(np.asarray(ids, np.int64))
+        for shard, found in self._ask(
+            "energy", {s: (self._layout.keys[s], r) for s, r in requests.items()}
+        ).items():
+            out[wheres[shard]] = found
+        return out
+
+    def codes(self, ids: Ids) -> NDArray[Any]:
+        """The stored vectors of some rows; zeros for those that can't be reached."""
+        fetched, at = self._fetched(ids)
+        return fetched.codes[at]
+
+    # --- few rows: fetched ----------------------------------------------------------------------------------
+
+    def _near(self, ids: Ids) -> tuple[Engine, Ids]:
+        fetched, at = self._fetched(ids)
+        return fetched.engine, at
+
+    def _fetched(self, ids: Ids) -> tuple[_Fetched, Ids]:
+        ids = np.asarray(ids, np.int64)
+        name = ids.tobytes()
+        with self._lock:
+            known = self._kept.get(name)
+            if known is not None:
+                self._kept.move_to_end(name)
+        scope = _scope.get()
+        for fetched in (*([known] if known else ()), *(scope.kept if scope else ())):
+            at = fetched.places(ids)
+            if at is not None:
+                return fetched, at
+        rows = np.unique(ids)
+        fetched, whole = self._fetch(rows)
+        if scope is not None:
+            scope.kept.append(fetched)
+        if whole and len(rows) <= FEW:
+            with self._lock:
+                self._kept[name] = fetched
+                while sum(len(f.rows) for f in self._kept.values()) > KEPT_ROWS and len(self._kept) > 1:
+                    self._kept.popitem(last=False)
+        return fetched, np.searchsorted(rows, ids)
+
+    def _fetch(self, rows: Ids) -> tuple[_Fetched, bool]:
+        """Rows as their shards have them, blank where a shard is lost; and whether none is."""
+        settings = self._settings
+        codes = np.zeros((len(rows), settings.dimensions), np.int8)
+        norms = np.zeros((len(rows), len(settings.scales), 3), np.float32)
+        requests, wheres = self._by_shard(rows)
+        found = self._ask("rows", {s: (self._layout.keys[s], r) for s, r in requests.items()})
+        for shard, (some_codes, some_norms) in found.items():
+            codes[wheres[shard]], norms[wheres[shard]] = some_codes, some_norms
+        engine = NativeEngine(codes, norms, settings)
+        return _Fetched(rows, codes, norms, engine), len(found) == len(requests)
+
+    # --- many rows: where they are --------------------------------------------------------------------------
+
+    def _everywhere(self, name: str, query: Query, ids: Ids | None, *options: Any) -> Scores:
+        """A score of every row, or of many; 0 for those that can't be reached."""
+        slim, layout = _slim(query), self._layout
+        if ids is None:
+            out = np.zeros(len(self), np.float32)
+            wheres: dict[int, Any] = {
+                int(s): layout.rows.of_all(int(s), np.arange(layout.rows.of_shard[s]))
+                for s in np.flatnonzero(layout.rows.of_shard)
+            }
+            requests = {s: (layout.keys[s], slim, None, *options) for s in wheres}
+        else:
+            out = np.zeros(len(ids), np.float32)
+            chosen, wheres = self._by_shard(np.asarray(ids, np.int64))
+            requests = {s: (layout.keys[s], slim, rows, *options) for s, rows in chosen.items()}
+        for shard, found in self._ask(name, requests).items():
+            out[wheres[shard]] = found
+        return out
+
+    def _placed(
+        self, name: str, query: Query, ids: Ids, options: Callable[[Ids], tuple[Any, ...]]
+    ) -> Placement:
+        """Places of many rows. options : of those at some positions."""
+        slim = _slim(query)
+        chosen, wheres = self._by_shard(ids)
+        requests = {s: (self._layout.keys[s], slim, rows, *options(wheres[s])) for s, rows in chosen.items()}
+        n = len(ids)
+        out = Placement(
+            np.zeros(n, np.float32),
+            np.zeros(n, np.int32),
+            np.zeros(n, bool),
+            np.zeros(n, np.float32),
+            np.zeros(n, np.float32),
+        )
+        for shard, found in self._ask(name, requests).items():
+            for part in fields(Placement):
+                getattr(out, part.name)[wheres[shard]] = getattr(found, part.name)
+        return out
+
+    def _by_shard(self, rows: Ids) -> tuple[dict[int, Ids], dict[int, Ids]]:
+        return by_shard(self._layout.rows, rows)
+
+    def _ask(self, name: str, requests: dict[int, tuple[Any, ...]]) -> dict[int, Any]:
+        return ask(self._fleet, name, requests)
+
+    def _is_own(self, groups: Groups | None, prior: Scores | None) -> bool:
+        """Whether these are the shards' own; the same arrays, as every search brings, are compared once."""
+        known = self._recognised
+        if known is not None and known[0] is groups and known[1] is prior:
+            return True
+        numbers = np.arange(len(self), dtype=np.int32) if groups is None else groups
+        factors = np.ones(len(self), np.float32) if prior is None else prior
+        own = np.array_equal(numbers, self._own_groups) and np.array_equal(factors, self._own_prior)
+        if own:
+            self._recognised = (groups, prior)
+        return own
+
+
+def ask(fleet: Fleet, name: str, requests: dict[int, tuple[Any, ...]]) -> dict[int, Any]:
+    """Answers by shard. Outside a search nothing may be missing; inside, the search knows what is."""
+    scope = _scope.get()
+    alone = scope is None
+    scope = scope or Scope(time.monotonic() + fleet.options.deadline)
+    found = fleet.gather(scope, name, requests)
+    if alone and scope.lost:
+        raise ClusterError(f"Of {fleet.shards} shards {len(scope.lost)} did not answer in time.")
+    return found
+
+
+def by_shard(numbering: Numbering, numbers: Ids) -> tuple[dict[int, Ids], dict[int, Ids]]:
+    """For each shard that has some of the numbers: those in it, and at which positions they were given."""
+    shard, local = numbering.homes(numbers)
+    places = {int(s): np.flatnonzero(shard == s) for s in np.unique(shard)}
+    return {s: local[at] for s, at in places.items()}, places
+
+
+class RemoteRows:
+    """Vectors that are elsewhere, as an array of them: `rows[ids]` fetches some."""
+
+    def __init__(
+        self, fetch: Callable[[Ids], NDArray[Any]], shape: tuple[int, int], dtype: type[np.generic]
+    ) -> None:
+        self._fetch, self.shape, self.dtype = fetch, shape, np.dtype(dtype)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, which: Any) -> NDArray[Any]:
+        if isinstance(which, tuple):
+            return self[which[0]][:, which[1]]
+        ids = np.arange(len(self))[which] if isinstance(which, slice) else np.asarray(which)
+        return self._fetch(np.flatnonzero(ids) if ids.dtype == bool else ids.astype(np.int64))
+
+
+def engine_of(vectors: Any, norms: ArrayLike, settings: Settings) -> Engine:
+    """The engine behind remote rows, for `Collection`."""
+    engine: Engine = vectors.engine
+    return engine
+
+
+def _slim(query: Query) -> Query:
+    """The query without what its settings have computed for themselves."""
+    return replace(query, settings=replace(query.settings))

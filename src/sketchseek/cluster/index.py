@@ -1,0 +1,241 @@
+"""An `Index` whose rows are with the shards of a cluster; everything above its engine is the same code."""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..contours.drawing import Sketch
+from ..errors import SketchseekError
+from ..index import VIEWS_IN_A_BLINK, Index
+from ..search.hit import Hits
+from ..search.ranking import PRIOR
+from ..shape.views import shares
+from ..storage.location import Location
+from ..storage.schema import settings_of
+from ..storage.snapshot import Snapshot, fragment_name, read_pictures
+from .connection import ClusterError
+from .engine import ClusterEngine, RemoteRows, engine_of, searching
+from .fleet import ClusterOptions, Fleet
+from .layout import Layout, deal
+from .pictures import Codebooks, remote_descriptors
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from PIL import Image
+
+    from ..contours.source import Source
+    from ..depiction import Depiction
+    from ..indexing import Report
+
+FOLLOW_S = 1.0
+"""How often a served index looks for a new version."""
+CATCH_UP_S = 120.0
+"""So long may shards take to load a new version before a served index goes on with the one it has."""
+LOAD_S = 600.0
+
+
+class _Codes(RemoteRows):
+    """A snapshot's codes, with the engine that scores them."""
+
+    def __init__(self, engine: ClusterEngine, shape: tuple[int, int]) -> None:
+        super().__init__(engine.codes, shape, np.int8)
+        self.engine = engine
+
+
+@dataclass(frozen=True)
+class _Spread:
+    """A version of the index on the shards."""
+
+    snapshot: Snapshot
+    layout: Layout
+
+
+class ClusterIndex(Index):
+    """An index that is searched on the Ray cluster that this process has joined (`connection.joined`).
+
+    >>> with joined("auto"), ClusterIndex.spread("pictures.index") as index:     # doctest: +SKIP
+    ...     hits = index.search("mug.png")
+    ...     hits.covered                                                       # 1.0: all shards answered
+
+    The index must be where every node can read it: a shared folder, or an object store.
+    """
+
+    def __init__(self, location: Location, options: ClusterOptions) -> None:
+        self.fleet = Fleet(location.text, options)
+        self._fragments: dict[str, dict[str, NDArray[Any]]] = {}
+        self._layout: Layout | None = None
+        self._codebooks = Codebooks()
+        self._following: threading.Thread | None = None
+        self._closed = threading.Event()
+        try:
+            super().__init__(location, device="cpu")
+        except BaseException:
+            self.fleet.close()
+            raise
+
+    @classmethod
+    def spread(
+        cls, where: str | os.PathLike[str], options: ClusterOptions | None = None, *, follow: bool = False
+    ) -> ClusterIndex:
+        """Open an index that is there, on shards.
+
+        follow : go to new versions by itself, as they come, while searches go on with the one before.
+        """
+        index = cls(Location(where), options or ClusterOptions())
+        if follow:
+            index._following = threading.Thread(target=index._follow, daemon=True, name="sketchseek-follow")
+            index._following.start()
+        return index
+
+    def __enter__(self) -> ClusterIndex:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Leave the shards; those that nobody else uses end."""
+        self._closed.set()
+        if self._following is not None:
+            self._following.join(timeout=5)
+        self.fleet.close()
+
+    def search(self, sketch: Sketch | Source | Image.Image, k: int = 20, **options: Any) -> Hits:
+        """See `Index.search`; `covered` says which share of the pictures answered before the deadline."""
+        with searching(self.fleet.options.deadline) as scope:
+            snapshot = self._snapshot
+            hits = super().search(sketch, k, **options)
+        layout: Layout = snapshot.codes.layout  # type: ignore[attr-defined]
+        if scope.lost:
+            hits = Hits(
+                [hit for hit in hits if self._shard_of(layout, hit.id) not in scope.lost], hits.present
+            )
+            lost = sum(int(layout.pictures.of_shard[shard]) for shard in scope.lost)
+            hits.covered = round(1 - lost / max(len(layout.pictures), 1), 6)
+        return hits
+
+    def _shard_of(self, layout: Layout, identifier: str) -> int:
+        try:
+            number = self._view.number(identifier)
+        except SketchseekError:
+            return -1  # it has left the index meanwhile
+        shard, _ = layout.pictures.homes(np.array([number]))
+        return int(shard[0])
+
+    def add(self, paths: Any, **options: Any) -> Report:
+        """See `Index.add`."""
+        report = super().add(paths, **options)
+        self._refresh_now()
+        return report
+
+    @property
+    def method(self) -> str:
+        """As `Index.method`, for the largest shard: they search at the same time."""
+        layout: Layout = self._snapshot.codes.layout  # type: ignore[attr-defined]
+        long = self._view.collection.has_windows and layout.rows.of_shard.max() > VIEWS_IN_A_BLINK
+        return "projections" if long else "exhaustive"
+
+    def measures(self) -> list[tuple[str, dict[str, str], float]]:
+        """Of each replica of each shard, and of how they were asked."""
+        found = []
+        for row in self.fleet.status():
+            labels = {"shard": str(row["shard"]), "replica": str(row["replica"])}
+            found.append(("sketchseek_shard_up", labels, float(row["state"] == "ready")))
+            for name in ("pictures", "rows", "bytes", "memory"):
+                if name in row:
+                    found.append((f"sketchseek_shard_{name}", labels, float(row[name])))
+            for question, count in row.get("questions", {}).items():
+                asked = {**labels, "question": question}
+                found.append(("sketchseek_shard_questions_total", asked, float(count)))
+                found.append(("sketchseek_shard_seconds_total", asked, row["seconds"][question]))
+        for name in ("hedged", "lost", "refused", "started"):
+            count = float(self.fleet.counts[name])
+            found.append(("sketchseek_cluster_events_total", {"event": name}, count))
+        return found
+
+    def refresh(self, save: bool = False) -> bool:
+        """See `Index.refresh`; an index that follows does so by itself."""
+        return False if self._following is not None else self._refresh_now()
+
+    def _refresh_now(self) -> bool:
+        return super().refresh()
+
+    def _follow(self) -> None:
+        while not self._closed.wait(FOLLOW_S):
+            with suppress(SketchseekError):  # taken away, or not all shards are there: the next time
+                self._refresh_now()
+
+    def _newest_snapshot(self, before: Snapshot | None, save: bool) -> Snapshot:
+        """The pictures of the newest version, once the shards hold their vectors."""
+        self.store.refresh()
+        version = self.store.current
+        fragments = {fragment_name(f): f for f in version.dataset.get_fragments()}
+        known = {
+            name: self._fragments.get(name) or _joined(read_pictures(version, [fragment], vectors=False))
+            for name, fragment in fragments.items()
+        }
+        recipe = version.recipe
+        layout = deal(
+            [(name, arrays["views"]) for name, arrays in known.items()],
+            self.fleet.shards,
+            name=f"{self._location} {recipe.to_json()}",
+            row_bytes=recipe.dimension + 4 * recipe.n_norms + 16,
+            picture_bytes=2 * recipe.expansion.dimension if recipe.expansion else 0,
+            before=self._layout,
+        )
+        patience = None if before is None else CATCH_UP_S
+        if not self.fleet.hold(layout, recipe.to_json(), version.number, patience=patience):
+            raise ClusterError("Not all shards have loaded the new version of the index yet.")
+        self._fragments, self._layout = known, layout
+        arrays: dict[str, Any] = _joined([*known.values(), read_pictures(version, [], vectors=False)[0]])
+        arrays["path_ends"] = np.cumsum(arrays.pop("path_lengths"), dtype=np.int64)
+        groups = np.repeat(np.arange(len(arrays["ids"]), dtype=np.int32), arrays["views"])
+        prior = (shares(arrays["frames"], groups, arrays["is_line_art"]) ** PRIOR).astype(np.float32)
+        settings = settings_of(recipe)
+        engine = ClusterEngine(self.fleet, layout, settings, groups, prior)
+        codes: Any = _Codes(engine, (len(groups), recipe.dimension))
+        codes.layout = layout
+        expansion: Any = None
+        if recipe.expansion is not None:
+            expansion = remote_descriptors(self.fleet, layout, recipe.expansion.dimension)
+        self._engine = engine_of
+        return Snapshot(
+            version.number,
+            version.identity,
+            recipe,
+            list(fragments),
+            codes=codes,
+            norms=np.empty((0, recipe.n_norms // 3, 3), np.float32),
+            expansion=expansion,
+            **arrays,
+        )
+
+    def _depiction(self, snapshot: Snapshot) -> Depiction | None:
+        stored, recipe = snapshot.expansion, snapshot.recipe.expansion
+        if stored is None or recipe is None:
+            return None
+        from ..depiction import Depiction, Pictures, usual_mean
+
+        layout: Layout = snapshot.codes.layout  # type: ignore[attr-defined]
+        with searching(LOAD_S) as scope:
+            pictures = Pictures(
+                stored,
+                usual_mean(recipe.name),
+                candidates=partial(self._codebooks.candidates, self.fleet, layout),
+            )
+        if scope.lost:
+            raise ClusterError("Not all shards have loaded the new version of the index yet.")
+        return Depiction(pictures=lambda: pictures, describer=partial(self._network, recipe))
+
+
+def _joined(parts: Sequence[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

@@ -1,0 +1,83 @@
+"""What pictures depict, with the shards: descriptors and product codes stay there, candidates come here."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..depiction.pictures import Pictures, learned
+from ..depiction.quantisation import Ids, ProductCodes, Vector
+from .engine import RemoteRows, ask, by_shard
+from .fleet import Fleet
+from .layout import Layout
+
+ENCODE_S = 600.0
+_FETCHED = 16_384  # descriptors a question
+
+
+def remote_descriptors(fleet: Fleet, layout: Layout, dimension: int) -> RemoteRows:
+    """The stored descriptors (n, d) of all pictures; NaN, as for one without, where a shard is lost."""
+
+    def fetch(ids: Ids) -> NDArray[np.float16]:
+        out = np.full((len(ids), dimension), np.nan, np.float16)
+        for start in range(0, len(ids), _FETCHED):
+            chosen, wheres = by_shard(layout.pictures, ids[start : start + _FETCHED])
+            requests = {s: (layout.keys[s], rows) for s, rows in chosen.items()}
+            for shard, found in ask(fleet, "descriptors", requests).items():
+                out[start + wheres[shard]] = found
+        return out
+
+    return RemoteRows(fetch, (len(layout.pictures), dimension), np.float16)
+
+
+class ShardedCodes:
+    """`ProductCodes` whose codes are with the shards; the same candidates in the same order."""
+
+    def __init__(self, fleet: Fleet, layout: Layout, pictures: Pictures, codes: ProductCodes) -> None:
+        self._fleet, self._layout = fleet, layout
+        self._mean, self._codes = pictures.mean, codes
+        content = pictures.mean.tobytes() + codes.centroids.tobytes()
+        self._name = hashlib.blake2b(content, digest_size=12).hexdigest()
+        self._encode()
+
+    def _encode(self) -> None:
+        ray = self._fleet.ray
+        mean, centroids = ray.put(self._mean), ray.put(self._codes.centroids)
+        self._fleet.everywhere(
+            lambda actor, key: actor.encode.remote(key, self._name, mean, centroids), ENCODE_S
+        )
+
+    def best(self, query: Vector, k: int, threads: int = 1) -> Ids:
+        """See `ProductCodes.best`."""
+        tables = self._codes.tables(query)
+        answers = self._ask(tables, k)
+        if any(found is None for found in answers.values()):  # a shard that was started meanwhile
+            self._encode()
+            answers = self._ask(tables, k)
+        found = {s: answer for s, answer in answers.items() if answer is not None}
+        of_all = [self._layout.pictures.of_all(s, ids) for s, (ids, _) in found.items()]
+        ids = np.concatenate([np.empty(0, np.int64), *of_all])
+        sums = np.concatenate([np.empty(0, np.int64), *(sums for _, sums in found.values())])
+        best: Ids = ids[np.lexsort((ids, -sums))[:k]]
+        return best
+
+    def _ask(self, tables: NDArray[np.uint8], k: int) -> dict[int, Any]:
+        layout = self._layout
+        shards = [int(s) for s in np.flatnonzero(layout.pictures.of_shard)]
+        return ask(self._fleet, "alike", {s: (layout.keys[s], self._name, tables, k) for s in shards})
+
+
+class Codebooks:
+    """Makes `ShardedCodes` of one version after the other, with codebooks that are kept while they fit."""
+
+    def __init__(self) -> None:
+        self._codes: ProductCodes | None = None
+
+    def candidates(self, fleet: Fleet, layout: Layout, pictures: Pictures, spread: Ids) -> ShardedCodes:
+        """Codebooks learned here on a sample, codes made there."""
+        if self._codes is None or self._codes.outgrown(len(pictures)):
+            self._codes = learned(pictures, spread)
+        return ShardedCodes(fleet, layout, pictures, self._codes)

@@ -1,0 +1,296 @@
+"""A shard: some of an index's pictures in the memory of one node, and the engine that scores them.
+
+It is an actor of Ray's, which starts it, places it and carries what is asked seldom; searches ask it over
+sockets (`wire.py`). It knows nothing of other shards, and nothing is lost with it: its rows come from the
+table. One that nobody has asked for a while ends.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import __version__
+from ..depiction.quantisation import ProductCodes
+from ..errors import SketchseekError
+from ..search.ranking import PRIOR
+from ..shape.engine import Engine, Groups, Ids, Scores
+from ..shape.engine.device import engine_on
+from ..shape.placement import Placement, Start
+from ..shape.query import Query
+from ..shape.views import shares
+from ..storage.location import Location
+from ..storage.schema import Recipe, settings_of
+from ..storage.snapshot import fragment_name, read_pictures
+from ..storage.store import Version
+from .connection import ClusterError
+from .layout import Piece
+from .wire import Address, Server
+
+if TYPE_CHECKING:
+    from ..shape.settings import Settings
+
+LEASE_S = 60.0
+"""A shard that no front has asked for so long ends."""
+KEPT = 2
+"""Versions of its rows that a shard holds: the newest, and the one that some front may still be at."""
+_NAMES = ("codes", "norms", "frames", "views", "is_line_art", "expansion")
+_OF_VIEWS = ("codes", "norms", "frames")
+
+
+class NotHeldError(SketchseekError):
+    """A shard was asked about rows that it has not loaded, or no longer holds."""
+
+
+@dataclass
+class _Rows:
+    """The rows of some pieces.
+
+    arrays : codes, norms, frames of each view; views, is_line_art, expansion of each picture.
+    """
+
+    pieces: tuple[Piece, ...]
+    arrays: dict[str, NDArray[Any]]
+    engine: Engine
+    groups: Groups
+    prior: Scores
+    product: dict[str, tuple[NDArray[np.float32], ProductCodes]] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, pieces: Sequence[Piece], parts: list[dict[str, NDArray[Any]]], settings: Settings, device: str
+    ) -> _Rows:
+        arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        groups = np.repeat(np.arange(len(arrays["views"]), dtype=np.int32), arrays["views"])
+        prior = shares(arrays["frames"], groups, arrays["is_line_art"]) ** PRIOR
+        engine = engine_on(device)(arrays["codes"], arrays["norms"], settings)
+        return cls(tuple(pieces), arrays, engine, groups, prior.astype(np.float32))
+
+    def part(self, piece: Piece) -> dict[str, NDArray[Any]] | None:
+        """The rows of one of the pieces."""
+        if piece not in self.pieces:
+            return None
+        at = self.pieces.index(piece)
+        row, picture = (sum(getattr(p, n) for p in self.pieces[:at]) for n in ("rows", "pictures"))
+        of_views, of_pictures = slice(row, row + piece.rows), slice(picture, picture + piece.pictures)
+        return {n: a[of_views if n in _OF_VIEWS else of_pictures] for n, a in self.arrays.items()}
+
+    @property
+    def bytes(self) -> int:
+        """In memory."""
+        return sum(a.nbytes for a in self.arrays.values())
+
+
+class Shard:
+    """The actor. Its public methods are asked through Ray; `Questions` are asked over the wire."""
+
+    def __init__(self, where: str, threads: int, device: str, host: str | None = None) -> None:
+        import ray
+
+        self._location, self._device = Location(where), device
+        self._threads = threads
+        self._held: dict[str, _Rows] = {}
+        self._lock = threading.Lock()
+        self._fronts: dict[str, float] = {}
+        self._asked = time.monotonic()
+        self._questions: Counter[str] = Counter()
+        self._seconds: defaultdict[str, float] = defaultdict(float)
+        self._node = ray.get_runtime_context().get_node_id()
+        self._server = Server(host or ray.util.get_node_ip_address(), self._answer)
+        threading.Thread(target=self._end_when_forgotten, daemon=True).start()
+
+    def hello(self) -> tuple[str, str, Address]:
+        """The version of sketchseek here, the node, and where questions are answered."""
+        return __version__, self._node, self._server.address
+
+    def prepare(self, key: str, recipe: str, version: int, pieces: Sequence[Piece]) -> None:
+        """Load some pieces of a version of the table, to be known by `key`; those held already are kept."""
+        with self._lock:
+            self._asked = time.monotonic()
+            if key in self._held:
+                self._held[key] = self._held.pop(key)  # the newest again
+                return
+            settings = settings_of(Recipe.from_json(recipe))
+            rows = _Rows.of(pieces, self._parts(pieces, version), settings, self._device)
+            self._held[key] = rows
+            while len(self._held) > KEPT:
+                del self._held[next(iter(self._held))]
+
+    def _parts(self, pieces: Sequence[Piece], number: int) -> list[dict[str, NDArray[Any]]]:
+        import lance
+
+        try:
+            dataset = lance.dataset(self._location.table, version=number)
+            version = Version.of(dataset, self._location)
+        except (OSError, ValueError) as error:
+            raise ClusterError(
+                f"A node of the cluster cannot read the index in {self._location}: put it into a folder that all "
+                "nodes share, or into an object store."
+            ) from error
+        fragments = {fragment_name(fragment): fragment for fragment in dataset.get_fragments()}
+        parts = []
+        for piece in pieces:
+            known = (rows.part(piece) for rows in reversed(self._held.values()))
+            part = next((arrays for arrays in known if arrays is not None), None)
+            if part is None:
+                if piece.fragment not in fragments:
+                    raise NotHeldError(f"Version {number} of the table has no fragment {piece.fragment_id}.")
+                read = read_pictures(
+                    version, [fragments[piece.fragment]], part=range(piece.first, piece.last)
+                )
+                part = {n: np.concatenate([p[n] for p in read]) for n in _NAMES if n in read[0]}
+            parts.append(part)
+        if not parts:
+            parts = [{n: a for n, a in read_pictures(version, [])[0].items() if n in _NAMES}]
+        return parts
+
+    def ping(self, front: str) -> list[str]:
+        """What is held, from the oldest to the newest; a front says so that it is there."""
+        self._fronts[front] = self._asked = time.monotonic()
+        return list(self._held)
+
+    def release(self, front: str) -> None:
+        """A front leaves; the last one to do so ends the shard."""
+        self._fronts.pop(front, None)
+        recent = time.monotonic() - LEASE_S / 4
+        if not any(seen > recent for seen in self._fronts.values()):
+            self.end()
+
+    def end(self) -> None:
+        """End, once the answer to this has left."""
+        threading.Timer(0.2, os._exit, (0,)).start()
+
+    def status(self) -> dict[str, Any]:
+        """For people and for monitoring."""
+        newest = next(reversed(self._held.values())) if self._held else None
+        return {
+            "index": str(self._location),
+            "node": self._node,
+            "pid": os.getpid(),
+            "version": __version__,
+            "pictures": sum(p.pictures for p in newest.pieces) if newest else 0,
+            "rows": len(newest.engine) if newest else 0,
+            "bytes": sum(rows.bytes for rows in self._held.values()),
+            "memory": _peak_bytes(),
+            "questions": dict(self._questions),
+            "seconds": {name: round(seconds, 6) for name, seconds in self._seconds.items()},
+        }
+
+    def slow_down(self, seconds: float) -> None:
+        """Answer each question so much later: to try what fronts do about it."""
+        self._delay = seconds
+
+    _delay = 0.0
+
+    def encode(self, key: str, name: str, mean: NDArray[np.float32], centroids: NDArray[np.float32]) -> None:
+        """Make product codes of the pictures' descriptors, to be known by `name`."""
+        from ..depiction.pictures import centred_rows
+
+        rows = self._rows(key)
+        if name in rows.product:
+            return
+        codes = ProductCodes(centroids, np.zeros((0, 64, 64), np.uint8), 0, 0)
+        stored = rows.arrays["expansion"]
+        codes.encode(centred_rows(stored[i : i + 65_536], mean) for i in range(0, len(stored), 65_536))
+        rows.product[name] = (mean, codes)
+
+    def _rows(self, key: str) -> _Rows:
+        try:
+            return self._held[key]
+        except KeyError:
+            raise NotHeldError("The shard does not hold these rows.") from None
+
+    def _answer(self, name: str, arguments: tuple[Any, ...]) -> Any:
+        began = self._asked = time.monotonic()
+        if self._delay:
+            time.sleep(self._delay)
+        key, *rest = arguments
+        answered = getattr(Questions, name)(self._rows(key), self._threads, *rest)
+        self._questions[name] += 1
+        self._seconds[name] += time.monotonic() - began
+        return answered
+
+    def _end_when_forgotten(self) -> None:
+        while time.monotonic() - self._asked < LEASE_S:
+            time.sleep(LEASE_S / 10)
+        os._exit(0)
+
+
+def _peak_bytes() -> int:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+class Questions:
+    """What is asked over the wire, about the rows of one key: the engine's methods, and rows themselves."""
+
+    @staticmethod
+    def scores(rows: _Rows, threads: int, query: Query, ids: Ids | None) -> Scores:
+        """See `Engine.scores`."""
+        return rows.engine.scores(query, ids, threads)
+
+    @staticmethod
+    def top(
+        rows: _Rows,
+        threads: int,
+        query: Query,
+        k: int,
+        given: tuple[Groups | None, Scores | None] | None,
+    ) -> tuple[Ids, Scores]:
+        """See `Engine.top`. given : groups and prior; None for those of the rows' own views."""
+        groups, prior = given or (rows.groups, rows.prior if (rows.prior < 1).any() else None)
+        return rows.engine.top(query, k, threads, groups=groups, prior=prior)
+
+    @staticmethod
+    def project(rows: _Rows, threads: int, query: Query, ids: Ids | None, axis: int) -> Scores:
+        """See `Engine.project`."""
+        return rows.engine.project(query, axis, ids, threads)
+
+    @staticmethod
+    def locate(
+        rows: _Rows, threads: int, query: Query, ids: Ids | None, near: tuple[str | None, int]
+    ) -> Placement:
+        """See `Engine.locate`. near : guide and neighborhood."""
+        return rows.engine.locate(query, ids, *near, threads)
+
+    @staticmethod
+    def settle(rows: _Rows, threads: int, query: Query, ids: Ids, start: Start) -> Placement:
+        """See `Engine.settle`."""
+        return rows.engine.settle(query, ids, start, threads)
+
+    @staticmethod
+    def energy(rows: _Rows, threads: int, ids: Ids) -> Scores:
+        """See `Engine.energy`."""
+        return rows.engine.energy(ids, threads)
+
+    @staticmethod
+    def rows(rows: _Rows, threads: int, ids: Ids) -> tuple[NDArray[Any], Scores]:
+        """Codes and norms of some rows."""
+        return rows.arrays["codes"][ids], rows.arrays["norms"][ids]
+
+    @staticmethod
+    def descriptors(rows: _Rows, threads: int, ids: Ids) -> NDArray[np.float16]:
+        """What some pictures depict, as stored."""
+        descriptors: NDArray[np.float16] = rows.arrays["expansion"][ids]
+        return descriptors
+
+    @staticmethod
+    def alike(
+        rows: _Rows, threads: int, name: str, tables: NDArray[np.uint8], k: int
+    ) -> tuple[Ids, NDArray[np.int64]] | None:
+        """The k pictures whose product codes have the largest sums, and those; None without these codes."""
+        if name not in rows.product:
+            return None
+        codes = rows.product[name][1]
+        ids = codes.largest(tables, k, threads)
+        return ids, codes.sums(tables, ids)

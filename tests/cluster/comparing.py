@@ -1,0 +1,34 @@
+"""What the cluster's tests share."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from sketchseek.indexing.commits import _table
+from sketchseek.storage.store import Change, Store
+
+
+def write(where: Path | str, rows: list[dict[str, Any]]) -> None:
+    """Rows into an index, as one commit."""
+    store = Store.open(where)
+    store.commit(lambda: Change(_table(rows, store)))
+
+
+def same_hits(found: Any, expected: Any) -> bool:
+    """Hit by hit, score by score, place by place."""
+    return [hit.to_dict() for hit in found] == [hit.to_dict() for hit in expected] and (
+        found.present == expected.present
+    )
+
+
+def eventually(true: Callable[[], bool], seconds: float) -> bool:
+    """Whether it becomes true in time."""
+    ends = time.monotonic() + seconds
+    while time.monotonic() < ends:
+        if true():
+            return True
+        time.sleep(0.05)
+    return true()

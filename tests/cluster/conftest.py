@@ -1,0 +1,87 @@
+"""A real Ray cluster of three nodes on this machine, and collections that are large enough to be spread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from comparing import write
+
+from sketchseek import Index, Sketch
+from sketchseek.contours.made_up import random_curves
+from sketchseek.indexing.commits import _row
+from sketchseek.indexing.worker import Described, Shape
+from sketchseek.shape.descriptor import describe, encode, norms
+from sketchseek.shape.settings import Settings
+
+NODE = {"num_cpus": 1, "object_store_memory": 80 << 20}
+STAR = [(50, 0), (61, 36), (98, 36), (68, 58), (79, 94), (50, 72), (21, 94), (32, 58), (2, 36), (39, 36)]
+HOUSE = [(50, 0), (100, 45), (85, 45), (85, 95), (15, 95), (15, 45), (0, 45)]
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Three nodes; tests that end one add another."""
+    ray = pytest.importorskip("ray", reason="ray is not installed: make test-cluster installs it")
+    from ray.cluster_utils import Cluster
+
+    made = Cluster(initialize_head=True, head_node_args={**NODE, "include_dashboard": False})
+    try:
+        for _ in range(2):
+            made.add_node(**NODE)
+        made.wait_for_nodes()
+        ray.init(address=made.address, namespace="sketchseek", log_to_driver=False)
+        yield made
+    finally:
+        ray.shutdown()
+        made.shutdown()
+
+
+@pytest.fixture(scope="session")
+def made_up() -> Callable[..., list[dict[str, Any]]]:
+    """A function that makes rows of pictures of nothing in particular, of one to three views."""
+
+    def rows(numbers: range, expansion: int = 0) -> list[dict[str, Any]]:
+        settings = Settings.preset("compact")
+        out = []
+        for number in numbers:
+            random = np.random.default_rng(number)
+            views = 1 + number % 3
+            codes = encode(
+                np.stack([describe(random_curves(7 * number + v), settings) for v in range(views)]), settings
+            )
+            frames = np.array([[0, 0, 400, 300], [0, 0, 200, 200], [150, 60, 400, 260]], np.float32)[:views]
+            shape = Shape(
+                code=codes[0].tobytes(),
+                norms=norms(codes[0], settings).tobytes(),
+                frame=frames[0].tobytes(),
+                windows=codes[1:].tobytes(),
+                window_frames=frames[1:].tobytes(),
+                smallest=0.3,
+                is_line_art=number % 5 == 0,
+            )
+            vector = random.normal(size=expansion).astype(np.float16).tobytes() if expansion else None
+            name = f"/pictures/{number % 4}/{number:06}.png".encode()
+            item = Described(name, 1, 1, b"d", 400, 300, b"", shape, vector)
+            out.append(_row(f"{number:016x}", item))
+        return out
+
+    return rows
+
+
+@pytest.fixture(scope="session")
+def collection(tmp_path_factory: pytest.TempPathFactory, made_up: Any) -> Path:
+    """An index of 900 pictures in three fragments, one of them large."""
+    where = tmp_path_factory.mktemp("collection") / "index"
+    Index.create(where, "compact", detector="canny")
+    for numbers in (range(700), range(700, 820), range(820, 900)):
+        write(where, made_up(numbers))
+    return where
+
+
+@pytest.fixture
+def drawings() -> list[Sketch]:
+    return [Sketch.from_strokes([[*shape, shape[0]]]) for shape in (STAR, HOUSE)]
