@@ -32,3 +32,11 @@ def eventually(true: Callable[[], bool], seconds: float) -> bool:
             return True
         time.sleep(0.05)
     return true()
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

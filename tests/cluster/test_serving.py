@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from comparing import same_hits
+from comparing import alive, eventually, same_hits, write
 
 from sketchseek import Index
 from sketchseek.shape.query import Query
@@ -17,7 +17,6 @@ pytest.importorskip("ray", reason="ray is not installed: make test-cluster insta
 
 from sketchseek.cluster.fleet import ClusterOptions
 from sketchseek.cluster.index import ClusterIndex
-
 
 DEADLINE = 60.0  # of tests that are not about deadlines, on machines with much else to do
 
@@ -40,3 +39,123 @@ def test_every_method_has_the_answers_of_one_machine(
         assert len(found) == 30
         assert same_hits(found, alone.search(drawing, 30, **options))
         assert found.covered == 1.0
+
+
+def test_folders_offsets_turns_and_rejection_too(
+    spread: ClusterIndex, collection: Path, drawings: Any
+) -> None:
+    alone = Index.open(collection)
+    first = alone.search(drawings[0], 3)[0].id
+    for options in (
+        {"folder": "/pictures/2"},
+        {"offset": 40, "k": 7},
+        {"turn": 30.0},
+        {"rejected": [first], "mirror": False},
+        {"k": 900},
+    ):
+        assert same_hits(spread.search(drawings[0], **options), alone.search(drawings[0], **options)), options
+    assert spread.folders() == alone.folders()
+    assert (len(spread), spread.version, spread.method) == (len(alone), alone.version, alone.method)
+
+
+@pytest.mark.parametrize("few", [0, 10**9], ids=["where they are", "fetched"])
+def test_the_engine_of_engines_is_one_engine(
+    spread: ClusterIndex, collection: Path, drawings: Any, monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    from sketchseek.cluster import engine as engine_module
+    from sketchseek.search.ranking import located, refine
+
+    monkeypatch.setattr(engine_module, "FEW", few)
+    one, other = Index.open(collection)._view.collection, spread._view.collection
+    query = Query.of(drawings[1].points, one.settings)
+    n = len(one.engine)
+    assert len(other.engine) == n > 1500
+    some = np.random.default_rng(3).permutation(n)[:333]
+    for ids in (None, some):
+        assert np.array_equal(one.engine.scores(query, ids), other.engine.scores(query, ids))
+        for axis in (1, 2):
+            found = other.engine.project(query, axis, ids)
+            assert np.array_equal(one.engine.project(query, axis, ids), found)
+        for guide in (None, "binary", "local-all"):
+            placed, expected = (c.engine.locate(query, ids, guide, 5) for c in (other, one))
+            for name in ("score", "pose", "mirrored", "dx", "dy"):
+                assert np.array_equal(getattr(placed, name), getattr(expected, name)), (name, guide)
+    assert np.array_equal(one.engine.energy(some), other.engine.energy(some))
+    assert np.array_equal(one.vectors[some], other.vectors[some])
+    pictures = np.unique(one.pictures[some]).astype(np.int64)
+    ranking = located(one, query, pictures)
+    expected_place, place = refine(one, query, ranking), refine(other, query, ranking)
+    for name in ("scale", "dx", "dy"):
+        assert np.array_equal(getattr(expected_place, name), getattr(place, name))
+    strange = (np.arange(n) % 7).astype(np.int32)  # pictures whose views are in several shards
+    prior = np.linspace(0.2, 1, n, dtype=np.float32)
+    for groups, factors in ((None, None), (strange, None), (strange, prior), (None, prior)):
+        for k in (1, 5, n + 10):
+            ids, scores = other.engine.top(query, k, groups=groups, prior=factors)
+            right_ids, right_scores = one.engine.top(query, k, groups=groups, prior=factors)
+            assert np.array_equal(ids, right_ids)
+            assert np.array_equal(scores, right_scores)
+    with pytest.raises(ValueError, match="k must be positive"):
+        other.engine.top(query, 0)
+
+
+@pytest.mark.parametrize("large", [10**6, 100], ids=["compared in full", "product codes"])
+def test_expansion_has_the_answers_of_one_machine(
+    cluster: Any,
+    made_up: Any,
+    tmp_path: Path,
+    drawings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    large: int,
+) -> None:
+    pytest.importorskip("faiss")
+    from sketchseek.depiction import pictures
+    from sketchseek.storage.schema import Expansion
+
+    monkeypatch.setattr(pictures, "LARGE", large)
+    monkeypatch.setattr("sketchseek.depiction.expand._POOL", 60)
+    index = Index.create(tmp_path / "i", "compact", detector="canny")
+    index.store.set_expansion(Expansion("made-up", "1", 128))
+    write(tmp_path / "i", made_up(range(300), expansion=128))
+    write(tmp_path / "i", made_up(range(300, 420), expansion=128))
+    alone = Index.open(tmp_path / "i")
+    with ClusterIndex.spread(tmp_path / "i", ClusterOptions(shards=3, deadline=DEADLINE)) as index:
+        assert index._view.depiction is not None
+        assert index._view.depiction.pictures.small == (large > 420)
+        for drawing in drawings:
+            first = alone.search(drawing, 10, expand=0, blend=0)
+            for options in ({"expand": 3}, {"picked": [first[2].id]}, {"rejected": [first[0].id]}):
+                assert same_hits(index.search(drawing, 25, **options), alone.search(drawing, 25, **options))
+
+
+def test_new_commits_reach_the_shards_while_others_search(
+    cluster: Any, made_up: Any, tmp_path: Path, drawings: Any
+) -> None:
+    where = tmp_path / "i"
+    Index.create(where, "compact", detector="canny")
+    write(where, made_up(range(90)))
+    options = ClusterOptions(shards=3, deadline=DEADLINE)
+    with ClusterIndex.spread(where, options, follow=True) as index:
+        assert len(index.search(drawings[0], 500)) == 90
+        covered = []
+        for last in (120, 150):
+            write(where, made_up(range(last - 30, last)))
+            while len(index) < last:
+                covered.append(index.search(drawings[0], 20).covered)
+        assert set(covered) <= {1.0}
+        Index.open(where).remove("/pictures/1")
+        assert eventually(lambda: len(index) < 120, 60)
+        assert same_hits(index.search(drawings[1], 100), Index.open(where).search(drawings[1], 100))
+        bytes_held = [row["rows"] for row in index.fleet.status()]
+        assert max(bytes_held) < 2 * min(bytes_held)
+
+
+def test_two_fronts_share_the_shards(cluster: Any, collection: Path, drawings: Any) -> None:
+    options = ClusterOptions(shards=2, deadline=DEADLINE)
+    with ClusterIndex.spread(collection, options) as one:
+        with ClusterIndex.spread(collection, options) as other:
+            pids = [{row["pid"] for row in index.fleet.status()} for index in (one, other)]
+            assert pids[0] == pids[1]
+            assert other.fleet.counts["started"] == 0
+        assert one.search(drawings[0]).covered == 1.0, "the other front has left, and took nothing along"
+    assert eventually(lambda: not any(alive(pid) for pid in pids[0]), 30), "nobody uses them any more"

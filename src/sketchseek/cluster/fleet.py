@@ -35,6 +35,7 @@ SHUNNED_S = 30.0
 """A node on which a shard died gets no new one for so long, if there are others."""
 _LATENCIES = 64
 _HEDGE_AT_LEAST_S = 0.005
+_HEDGE_UNKNOWN_S = 0.25  # before it is known what is usual
 _HEDGE_FACTOR = 1.5
 
 
@@ -227,7 +228,7 @@ class Fleet:
         self._shunned: dict[str, float] = {}
         self._lock = threading.RLock()
         self.latencies: dict[str, deque[float]] = {}
-        self._turn = 0
+        self._turns: Counter[int] = Counter()
         self._closed = threading.Event()
         self._wake = threading.Event()
         self.counts: Counter[str] = Counter()
@@ -254,11 +255,15 @@ class Fleet:
     def ready(self, shard: int, key: str) -> list[_Replica]:
         """Replicas that hold the rows, the least busy first, each in its turn."""
         with self._lock:
-            self._turn += 1
+            self._turns[shard] += 1
             found = [
                 replica
                 for number in range(self.options.replicas)
-                if (replica := self._replicas.get((shard, (number + self._turn) % self.options.replicas)))
+                if (
+                    replica := self._replicas.get(
+                        (shard, (number + self._turns[shard]) % self.options.replicas)
+                    )
+                )
                 and not replica.dead
                 and replica.address is not None
                 and key in replica.held
@@ -271,7 +276,7 @@ class Fleet:
             return None
         known = sorted(self.latencies.get(name, ()))
         if len(known) < 8:
-            return self.options.deadline / 8
+            return min(_HEDGE_UNKNOWN_S, self.options.deadline / 8)
         return max(_HEDGE_AT_LEAST_S, _HEDGE_FACTOR * known[int(0.95 * (len(known) - 1))])
 
     def note(self, name: str, seconds: float) -> None:
@@ -367,7 +372,9 @@ class Fleet:
             replica.pending["prepare"] = (ref, time.monotonic())
 
     def _heard(self, replica: _Replica, name: str, answer: Any) -> None:
-        if name == "hello":
+        if name == "hello" and answer is None:  # another front has just sent it away
+            self.lose(replica)
+        elif name == "hello":
             version, replica.node, replica.address = answer
             if version != __version__:
                 raise ClusterError(
@@ -489,7 +496,7 @@ class Fleet:
             with self._lock:
                 self._replicas[slot] = new
             time.sleep(1.0)  # questions that are under way
-            old.actor.end.remote()
+            self.ray.kill(old.actor)
             old.close()
 
     def close(self) -> None:
@@ -497,15 +504,17 @@ class Fleet:
         self._closed.set()
         self._wake.set()
         self._watch.join(timeout=5)
-        refs = []
+        asked = {}
         for replica in self._replicas.values():
             if not replica.dead:
                 with suppress(Exception):
-                    refs.append(replica.actor.release.remote(self._front))
+                    asked[replica.actor.release.remote(self._front)] = replica.actor
             replica.close()
-        if refs:
-            with suppress(Exception):
-                self.ray.wait(refs, num_returns=len(refs), timeout=3)
+        with suppress(Exception):
+            for ref in self.ray.wait(list(asked), num_returns=len(asked), timeout=3)[0]:
+                with suppress(Exception):
+                    if self.ray.get(ref):
+                        self.ray.kill(asked[ref])
 
 
 def _first_line(error: BaseException) -> str:

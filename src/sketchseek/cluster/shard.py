@@ -102,6 +102,7 @@ class Shard:
         self._held: dict[str, _Rows] = {}
         self._lock = threading.Lock()
         self._fronts: dict[str, float] = {}
+        self._ending = False
         self._asked = time.monotonic()
         self._questions: Counter[str] = Counter()
         self._seconds: defaultdict[str, float] = defaultdict(float)
@@ -109,9 +110,10 @@ class Shard:
         self._server = Server(host or ray.util.get_node_ip_address(), self._answer)
         threading.Thread(target=self._end_when_forgotten, daemon=True).start()
 
-    def hello(self) -> tuple[str, str, Address]:
-        """The version of sketchseek here, the node, and where questions are answered."""
-        return __version__, self._node, self._server.address
+    def hello(self) -> tuple[str, str, Address] | None:
+        """The version of sketchseek here, the node, and where questions are answered; None if it ends."""
+        self._asked = time.monotonic()
+        return None if self._ending else (__version__, self._node, self._server.address)
 
     def prepare(self, key: str, recipe: str, version: int, pieces: Sequence[Piece]) -> None:
         """Load some pieces of a version of the table, to be known by `key`; those held already are kept."""
@@ -159,16 +161,12 @@ class Shard:
         self._fronts[front] = self._asked = time.monotonic()
         return list(self._held)
 
-    def release(self, front: str) -> None:
-        """A front leaves; the last one to do so ends the shard."""
+    def release(self, front: str) -> bool:
+        """A front leaves; whether it is the last one, and shall end the shard, which no other then joins."""
         self._fronts.pop(front, None)
         recent = time.monotonic() - LEASE_S / 4
-        if not any(seen > recent for seen in self._fronts.values()):
-            self.end()
-
-    def end(self) -> None:
-        """End, once the answer to this has left."""
-        threading.Timer(0.2, os._exit, (0,)).start()
+        self._ending = not any(seen > recent for seen in self._fronts.values())
+        return self._ending
 
     def status(self) -> dict[str, Any]:
         """For people and for monitoring."""
