@@ -17,7 +17,7 @@ SOURCES := pyproject.toml CMakeLists.txt $(CPP)
 WASM := src/sketchseek/publish/engine/sketchseek-relaxed.wasm
 PYTEST_ARGS ?=
 
-.PHONY: demo test wasm site test-gpu test-lowest sanitize browser lint bench docs results wheel test-wheel cross clean
+.PHONY: demo test wasm site test-cluster test-gpu test-lowest sanitize browser lint bench docs results wheel test-wheel cross clean
 .DELETE_ON_ERROR:
 
 $(BIN)/python:
@@ -46,6 +46,13 @@ site: $(VENV)/.dev $(WASM) ## the demo's pictures as a static site in build/site
 
 sanitize: $(VENV)/.dev ## the engine's tests under address, undefined-behaviour and thread sanitizers
 	$(BIN)/python benchmarks/sanitize.py $(ARGS)
+
+$(VENV)/.cluster: $(VENV)/.dev
+	$(INSTALL) -e '.[cluster]' 'moto[server]>=5,<6'
+	@touch $@
+
+test-cluster: $(VENV)/.cluster ## the cluster: three nodes of Ray and an S3 server, on this machine
+	$(BIN)/python -m pytest tests/cluster $(PYTEST_ARGS)
 
 $(VENV)/.gpu: $(VENV)/.dev
 	$(INSTALL) -e '.[gpu]'

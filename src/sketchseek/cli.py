@@ -9,7 +9,9 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from . import __version__
@@ -21,7 +23,7 @@ from .errors import (
     OtherPlaceError,
     SketchseekError,
 )
-from .output.arguments import box, natural, port, positive, turn, weight
+from .output.arguments import box, natural, port, positive, seconds, turn, weight
 
 if TYPE_CHECKING:
     from .index import Index
@@ -116,6 +118,9 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     p.add_argument(
         "--forget-missing", action="store_true", help="forget the pictures of a PATH that is not there"
     )
+    p.add_argument(
+        "--cluster", metavar="ADDRESS", help="read pictures on a Ray cluster: HOST:PORT, auto, or local"
+    )
     p.add_argument("--watch", action="store_true", help="stay, and keep the index in step until interrupted")
     p.add_argument("--json", action="store_true", help="print one JSON document")
 
@@ -127,6 +132,7 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     )
     _add_index(p)
     _add_device(p)
+    _add_cluster(p)
     p.add_argument("-k", type=positive, default=20, metavar="K", help="how many hits (default: 20)")
     p.add_argument("--expand", type=natural, metavar="N", help="ask again with the first N hits")
     p.add_argument(
@@ -195,6 +201,7 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     _add_index(p)
     _add_address(p)
     _add_device(p)
+    _add_cluster(p)
     p.add_argument("--log", metavar="FILE", help="write a line of JSON for each request to the end of FILE")
     p.add_argument(
         "--verbose", dest="log", action="store_const", const="-", help="write these lines to standard error"
@@ -228,6 +235,15 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     )
     p.add_argument("--title", default="", metavar="TEXT", help="what the collection is called")
     p.add_argument("--json", action="store_true", help="print one JSON document")
+
+    p = command("cluster", run_cluster, "say what is served on a Ray cluster, or restart it piece by piece")
+    actions = p.add_subparsers(metavar="ACTION", required=True, dest="action")
+    q = actions.add_parser("status", help="the nodes, and the shards of every index that is served there")
+    q.add_argument("--cluster", default="auto", metavar="ADDRESS", help="default: auto")
+    q.add_argument("--json", action="store_true", help="print one JSON document")
+    q = actions.add_parser("restart", help="a new process for each shard of an index, one after the other")
+    _add_index(q)
+    _add_cluster(q, default="auto")
 
     p = command("network", run_network, "list, add or remove networks that see what pictures depict")
     actions = p.add_subparsers(metavar="ACTION", required=True, dest="action")
@@ -276,6 +292,17 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
 
 def run_index(args: argparse.Namespace) -> int:
     """`index`."""
+    if args.cluster is None:
+        return _index(args)
+    from .cluster.connection import joined
+
+    with joined(args.cluster):
+        from .cluster.workers import ClusterWorkers
+
+        return _index(args, ClusterWorkers)
+
+
+def _index(args: argparse.Namespace, workers: Callable[..., Any] | None = None) -> int:
     from .index import Index
     from .output.progress import shown
     from .shape.settings import DEFAULT_PRESET
@@ -313,6 +340,7 @@ def run_index(args: argparse.Namespace) -> int:
                     forget_missing=args.forget_missing,
                     retry=retry,
                     device=args.device,
+                    workers=workers,
                     progress=progress,
                 )
             if args.json:
@@ -336,7 +364,13 @@ def run_search(args: argparse.Namespace) -> int:
     clock.lap("imports")
     sketch = _read_sketch(args.sketch, args.box)
     clock.lap("drawing")
-    index = Index.open(args.index, device=args.device)
+    if args.cluster is not None:
+        with _on_cluster(args) as spread:
+            return _search(args, clock, sketch, spread)
+    return _search(args, clock, sketch, Index.open(args.index, device=args.device))
+
+
+def _search(args: argparse.Namespace, clock: Clock, sketch: Any, index: Any) -> int:
     clock.lap("open index")
     started = time.perf_counter()
     hits = index.search(
@@ -365,6 +399,7 @@ def run_search(args: argparse.Namespace) -> int:
             "method": args.method or index.method,
             "took_ms": round(1000 * took, 2),
             "present": hits.present,
+            "covered": hits.covered,
             "hits": [hit.to_dict() for hit in hits],
         }
         if args.verbose:
@@ -376,6 +411,8 @@ def run_search(args: argparse.Namespace) -> int:
         print_hits(hits, sys.stdout, pictures=args.pictures)
         if args.verbose:
             say("  ".join(f"{name} {ms:.0f} ms" for name, ms in clock.laps.items()))
+    if hits.covered < 1:
+        say(f"Only {hits.covered:.0%} of the collection answered in time.")
     if not hits:
         say("The index is empty." if len(index) == 0 else "Nothing was found.")
     elif hits.present < UNLIKELY:
@@ -435,7 +472,8 @@ def run_serve(args: argparse.Namespace) -> int:
     from .server import serve
 
     _check_index(args.index)
-    serve(
+    serving = partial(
+        serve,
         args.index,
         args.host,
         args.port,
@@ -446,7 +484,48 @@ def run_serve(args: argparse.Namespace) -> int:
         proxies=args.proxy,
         device=args.device,
     )
+    if args.cluster is None:
+        serving()
+    else:
+        with _on_cluster(args, follow=True) as index:
+            serving(opened=index)
     return 0
+
+
+def run_cluster(args: argparse.Namespace) -> int:
+    """`cluster`."""
+    from .cluster.connection import joined
+    from .cluster.status import lines, status
+
+    if args.action == "restart":
+        with _on_cluster(args) as index:
+            index.fleet.replace_all()
+        say("Every shard has a new process.")
+        return 0
+    with joined(args.cluster):
+        found = status()
+    for line in [json.dumps(found)] if args.json else lines(found):
+        print(line)
+    return 0
+
+
+@contextmanager
+def _on_cluster(args: argparse.Namespace, follow: bool = False) -> Iterator[Any]:
+    """The index on the shards of a cluster, as the options say."""
+    from .cluster.connection import joined
+    from .cluster.fleet import ClusterOptions
+    from .storage.location import Location, no_index
+
+    location = Location(args.index)
+    if not location.exists():
+        raise no_index(location)
+    device = getattr(args, "device", "cpu")
+    options = ClusterOptions(args.shards, args.replicas, args.deadline, device=device)
+    with joined(args.cluster):
+        from .cluster.index import ClusterIndex
+
+        with ClusterIndex.spread(args.index, options, follow=follow) as index:
+            yield index
 
 
 def run_demo(args: argparse.Namespace) -> int:
@@ -608,6 +687,25 @@ def _add_device(parser: argparse.ArgumentParser) -> None:
         choices=("auto", "cpu", "cuda"),
         default="auto",
         help="what searches: auto takes a graphics processor for a large index, where there is one",
+    )
+
+
+def _add_cluster(parser: argparse.ArgumentParser, default: str | None = None) -> None:
+    parser.add_argument(
+        "--cluster",
+        default=default,
+        metavar="ADDRESS",
+        help="search on a Ray cluster: HOST:PORT, auto for the one that this machine is part of, or local to "
+        "start one here",
+    )
+    parser.add_argument("--shards", type=positive, metavar="N", help="of the index (default: one a node)")
+    parser.add_argument("--replicas", type=positive, default=1, metavar="N", help="of each (default: 1)")
+    parser.add_argument(
+        "--deadline",
+        type=seconds,
+        default=2.0,
+        metavar="S",
+        help="seconds after which a search answers without the shards that have not (default: 2)",
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -166,6 +166,7 @@ class Index:
         forget_missing: bool = False,
         retry: bool = True,
         device: str = "cpu",
+        workers: Callable[..., Any] | None = None,
         progress: Progress | None = None,
     ) -> Report:
         """Add new pictures under the paths, refresh changed ones, forget vanished ones.
@@ -174,12 +175,13 @@ class Index:
         unless `forget_missing`. Pictures that could not be read for want of memory, time or rights are
         tried again if `retry`. What is damaged in the index is made again. May be interrupted and run
         again: it goes on where it was. `device="cuda"` finds edges on a graphics processor.
+        `workers` reads the pictures elsewhere, see `IndexingOptions`.
         """
         from .indexing import IndexingOptions, update
         from .indexing.repair import repair
 
         roots = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-        options = IndexingOptions(jobs, exclude, forget_missing, retry, device)
+        options = IndexingOptions(jobs, exclude, forget_missing, retry, device, workers)
         try:
             report = update(self._writer(), roots, options, progress)
             self.refresh(save=True)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import os
 import re
+import signal
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
@@ -46,11 +48,17 @@ def joined(address: str) -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
+    is_main = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGTERM)
     _join(ray, address)
     try:
+        if is_main:  # Ray's own would leave no time to send the shards away
+            signal.signal(signal.SIGTERM, signal.default_int_handler)
         yield
     finally:
         ray.shutdown()
+        if is_main:
+            signal.signal(signal.SIGTERM, before)
 
 
 def _join(ray: Any, address: str) -> None:

@@ -136,8 +136,8 @@ class Shard:
             version = Version.of(dataset, self._location)
         except (OSError, ValueError) as error:
             raise ClusterError(
-                f"A node of the cluster cannot read the index in {self._location}: put it into a folder that all "
-                "nodes share, or into an object store."
+                f"A node of the cluster cannot read the index in {self._location}: put it into a folder that "
+                "all nodes share, or into an object store."
             ) from error
         fragments = {fragment_name(fragment): fragment for fragment in dataset.get_fragments()}
         parts = []

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from ..errors import SketchseekError
 from ..output.progress import Progress
@@ -18,7 +18,7 @@ from .changes import Changes, compare, moves
 from .commits import Commits, Move, keep_tidy, read_known
 from .report import Report
 from .walk import Walk, absolute, below, is_under, walk
-from .worker import Gone, Task
+from .worker import Gone, Result, Task
 from .workers import Workers
 
 
@@ -31,6 +31,7 @@ class IndexingOptions:
     forget_missing : forget the pictures of a root that is missing or empty.
     retry : read again pictures whose reading failed for want of memory, time or rights.
     device : what the edge network runs on: "cpu", or "cuda" where there is one.
+    workers : makes what reads pictures, from a recipe, `jobs` and a device; None for processes here.
     """
 
     jobs: int | None = None
@@ -38,6 +39,18 @@ class IndexingOptions:
     forget_missing: bool = False
     retry: bool = True
     device: str = "cpu"
+    workers: Callable[[Recipe, int | None, str], AbstractContextManager[Reading]] | None = None
+
+
+class Reading(Protocol):
+    """What `Workers` do, wherever they are."""
+
+    def results(self, tasks: Iterable[Task]) -> Iterator[Result | None]:
+        """Answers as they come, one for each task; None now and then, when there is nothing yet."""
+
+
+def _workers(recipe: Recipe, jobs: int | None, device: str) -> AbstractContextManager[Reading]:
+    return Workers(recipe, jobs or cores(), usable(device))
 
 
 def update(
@@ -163,7 +176,7 @@ def _read(
     if not tasks:
         return
     done = 0
-    with Workers(store.recipe, options.jobs or cores(), usable(options.device)) as workers:
+    with (options.workers or _workers)(store.recipe, options.jobs, options.device) as workers:
         for result in workers.results(tasks):
             if result is None:
                 commits.flush_if_due()

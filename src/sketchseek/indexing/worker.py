@@ -263,7 +263,7 @@ def main(descriptor: int) -> None:
     try:
         recipe, device = connection.recv()
         try:
-            _one_thread()
+            one_thread()
             reader = Reader(recipe, device)
         except SketchseekError as error:
             connection.send(str(error))
@@ -278,7 +278,8 @@ def main(descriptor: int) -> None:
         return  # the parent has finished, or is no more
 
 
-def _one_thread() -> None:
+def one_thread() -> None:
+    """Libraries don't start threads of their own."""
     import cv2
 
     cv2.setNumThreads(1)  # the processes are the parallelism

@@ -133,7 +133,7 @@ class Workers:
         if worker.sent:
             blamed = worker.sent.popleft()
             if blamed.path in again:
-                yield _failure(blamed, reason)
+                yield unread(blamed, reason)
             else:
                 again.add(blamed.path)
                 worker.sent.append(blamed)
@@ -151,7 +151,8 @@ class Workers:
                 raise SketchseekError(f"The programs that read pictures don't start: {reason}.") from error
 
 
-def _failure(task: Task, reason: str) -> Result:
+def unread(task: Task, reason: str) -> Result:
+    """The result for a picture whose reader did not come back; it is tried again by a later run."""
     try:
         found = os.stat(task.path)
     except OSError:

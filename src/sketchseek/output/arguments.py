@@ -53,3 +53,11 @@ def turn(text: str) -> float:
     if not 0 <= value <= 180:
         raise argparse.ArgumentTypeError("must be from 0 to 180, or any")
     return value
+
+
+def seconds(text: str) -> float:
+    """How long something may take."""
+    value = float(text)
+    if not 0.05 <= value <= 3600:
+        raise argparse.ArgumentTypeError("must be from 0.05 to 3600 seconds")
+    return value

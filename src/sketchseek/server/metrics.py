@@ -63,7 +63,7 @@ class Metrics:
     def text(
         self, gauges: Mapping[str, float], measures: Iterable[tuple[str, dict[str, str], float]] = ()
     ) -> str:
-        """All of it; `gauges` are values of this moment, by name; `measures` have labels (`Index.measures`)."""
+        """All of it; `gauges` are values of this moment, by name; `measures`, see `Index.measures`."""
         with self._lock:
             lines = ["# TYPE sketchseek_requests_total counter"]
             for (method, route, status), count in sorted(self._requests.items()):
@@ -81,8 +81,8 @@ class Metrics:
         for name, value in {**gauges, "process_resident_memory_bytes": resident_bytes()}.items():
             lines += [f"# TYPE {name} gauge", f"{name} {value:g}"]
         of_name: dict[str, list[str]] = {}
-        for name, labels, value in measures:
-            said = ",".join(f'{label}="{word}"' for label, word in labels.items())
+        for name, tags, value in measures:
+            said = ",".join(f'{tag}="{word}"' for tag, word in tags.items())
             of_name.setdefault(name, []).append(f"{name}{{{said}}} {value:.12g}")
         for name, series in of_name.items():
             lines += [f"# TYPE {name} {'counter' if name.endswith('_total') else 'gauge'}", *series]
