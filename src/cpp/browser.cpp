@@ -19,6 +19,16 @@ constexpr int kFields = 13;
 EXPORT(allocate) void* allocate(size_t bytes) { return std::malloc(bytes); }
 EXPORT(release) void release(void* memory) { std::free(memory); }
 
+// Codes come component after component, and those that are the same once: (D, count) and which (rows,) -> (rows, D).
+EXPORT(lay_out) void lay_out(const int8_t* from, int32_t begin, int32_t count, int32_t dimensions,
+                             const int32_t* which, int32_t rows, int8_t* to) {
+  for (int32_t row = 0; row < rows; ++row) {
+    const int64_t own = (int64_t)which[row] - begin;
+    if (own < 0 || own >= count) continue;
+    for (int32_t c = 0; c < dimensions; ++c) to[(int64_t)row * dimensions + c] = from[(int64_t)c * count + own];
+  }
+}
+
 EXPORT(open) const char* open_collection(const double* settings, int32_t settings_count, const double* model,
                                          int32_t model_count, const int32_t* pictures, int32_t n, const float* frames,
                                          const int8_t* codes, int32_t rows, const int8_t* made_up, int32_t made_up_count) {

@@ -57,7 +57,8 @@ class Rows {
 
 // The k best, by score and then by number: of rows, or of groups of rows (n,), each by its best. Scores are multiplied
 // with a prior (n,) where there is one. A sample is scored first: it says how high a row must come, and what high rows
-// look like. Then those of the highest prior, a picture's whole before its parts: they make the bar for the others.
+// look like. Then those of the highest prior, a picture's whole before its parts: they make the bar for the others, and
+// where there are too few rows for a sample, they say the other thing, too.
 // parallel(count, chunk, work) does work(begin, end) for chunks of 0 ... count.
 template <class Parallel>
 std::pair<std::vector<int64_t>, std::vector<float>> best_rows(const Database& db, const Kernels& kernels,
@@ -75,6 +76,11 @@ std::pair<std::vector<int64_t>, std::vector<float>> best_rows(const Database& db
   std::vector<float> profiles(query.view().count * (db.nx - 1));
   std::vector<Pose> poses;
   Query view = query.view();
+  const auto take_profile = [&](const std::vector<int64_t>& high) {  // from rows that come high
+    kernels.profile(db, view, Range{0, (int64_t)high.size(), high.data()}, profiles.data());
+    poses = query.with_profiles(profiles.data());
+    view.poses = poses.data();
+  };
   if (db.n >= kWorthSampling) {
     std::vector<int64_t> sample(kSample);
     for (int64_t i = 0; i < kSample; ++i) sample[i] = i * (db.n / kSample);
@@ -88,9 +94,7 @@ std::pair<std::vector<int64_t>, std::vector<float>> best_rows(const Database& db
     top.raise(sampled.threshold());
     std::vector<int64_t> best = select_largest(scores.data(), kSample, kHighest);
     for (int64_t& id : best) id = sample[id];
-    kernels.profile(db, view, Range{0, kHighest, best.data()}, profiles.data());
-    poses = query.with_profiles(profiles.data());
-    view.poses = poses.data();
+    take_profile(best);
   }
   std::optional<IntegerQuery> integers;
   if (!poses.empty() && filter && db.bytes && query.dual() && filter->fits(db.nx, db.no))
@@ -113,7 +117,13 @@ std::pair<std::vector<int64_t>, std::vector<float>> best_rows(const Database& db
     top.settle();
   };
   if (!prior) scan(nullptr, db.n);
-  for (const std::vector<int64_t>& part : parts) scan(part.data(), (int64_t)part.size());
+  scan(parts[0].data(), (int64_t)parts[0].size());
+  if (poses.empty() && (int64_t)parts[1].size() > 2 * kHighest) {  // the wholes say what high rows look like
+    std::vector<int64_t> high = top.sorted().first;
+    if ((int64_t)high.size() > kHighest) high.resize(kHighest);
+    if (!high.empty()) take_profile(high);
+  }
+  scan(parts[1].data(), (int64_t)parts[1].size());
   return top.sorted();
 }
 

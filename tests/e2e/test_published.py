@@ -337,6 +337,7 @@ HOSTILE = {
     "another version": (changed(format="sketchseek site 9"), "another version"),
     "other evidence": (changed(evidence=["luck"]), "another version"),
     "more rows": (changed(rows=lambda n: n + 1), "description"),
+    "fewer codes": (changed(different=lambda n: n - 1), "description"),
     "huge": (changed(rows=10**8), "too large"),
     "negative": (changed(pictures=-1), "description"),
     "settings of null": (changed(settings=lambda s: [None, *s[1:]]), "description"),

@@ -8,6 +8,7 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -15,6 +16,7 @@ from sketchseek import Index
 from sketchseek.cli import main
 from sketchseek.errors import SketchseekError
 from sketchseek.publish import ENGINES, MANIFEST, publish
+from sketchseek.publish.layout import distinct
 from sketchseek.publish.names import Label, labelled, published_names, read_labels
 from sketchseek.publish.parts import packed
 
@@ -43,9 +45,11 @@ def unpacked(site: Path, part: dict) -> bytes:
 @built
 def test_files(site: Path, index: Index) -> None:
     manifest = json.loads((site / MANIFEST).read_bytes())
-    codes = b"".join(unpacked(site, part) for part in manifest["codes"])
-    assert codes == index.view.collection.vectors.tobytes()
-    assert len(codes) == manifest["rows"] * manifest["dimensions"]
+    (part,) = manifest["codes"]
+    different = np.frombuffer(unpacked(site, part), np.int8).reshape(manifest["dimensions"], -1).T
+    n = len(index)
+    which = np.frombuffer(unpacked(site, manifest["tables"]), np.int32)[7 * n : 7 * n + manifest["rows"]]
+    assert np.array_equal(different[which], index.view.collection.vectors)
     for part in [*manifest["codes"], manifest["tables"], manifest["names"]]:
         assert (site / part["file"]).stat().st_size == part["bytes"]
         assert len(unpacked(site, part)) == part["unpacked"]
@@ -158,6 +162,13 @@ def test_labels_that_are_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "links").write_text(text)
     with pytest.raises(SketchseekError, match="links"):
         read_labels(tmp_path / "links")
+
+
+def test_distinct() -> None:
+    codes = np.array([[1, 2], [3, 4], [1, 2], [-1, 0], [3, 4]], np.int8)
+    different, which = distinct(codes)
+    assert different.tolist() == [[1, 2], [3, 4], [-1, 0]]
+    assert which.tolist() == [0, 1, 0, 2, 1]
 
 
 def test_packed() -> None:

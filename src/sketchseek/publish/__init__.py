@@ -20,7 +20,7 @@ import numpy as np
 
 from ..errors import SketchseekError
 from ..search.evidence import NAMES
-from .layout import Layout
+from .layout import Layout, distinct
 from .names import Label, labelled, published_names, read_labels
 from .parts import Parts, packed, put
 
@@ -66,19 +66,21 @@ def publish(
     shown, unused = labelled(paths, names, labels)
     parts = Parts(site)
     layout = Layout.of(view)
+    different, which = distinct(layout.codes)
     rows_in_a_part = max(1, CODES_IN_A_PART // layout.codes.shape[1])
     codes = []
-    for start in range(0, len(layout.codes), rows_in_a_part):
-        some = layout.codes[start : start + rows_in_a_part]
-        codes.append({**parts.add_packed("codes", some.tobytes()), "rows": len(some)})
+    for start in range(0, len(different), rows_in_a_part):
+        some = different[start : start + rows_in_a_part]  # component after component, which packs better
+        codes.append({**parts.add_packed("codes", some.T.tobytes()), "rows": len(some)})
     ids = [view.id(i) for i in range(len(view))]
     thumbnails, places = _thumbnails(index, ids, parts, progress)
-    tables: list[np.ndarray[Any, Any]] = [layout.pictures, places, layout.frames, layout.made_up]
+    tables: list[np.ndarray[Any, Any]] = [layout.pictures, places, which, layout.frames, layout.made_up]
     manifest: dict[str, Any] = {
         "format": FORMAT,
         "title": title,
         "pictures": len(view),
         "rows": len(layout.codes),
+        "different": len(different),
         "dimensions": int(layout.codes.shape[1]),
         "made_up": len(layout.made_up),
         "evidence": list(NAMES),

@@ -52,6 +52,19 @@ class Layout:
         )
 
 
+def distinct(codes: NDArray[np.int8]) -> tuple[NDArray[np.int8], NDArray[np.int32]]:
+    """The rows without those that are there already, and for each row which of them it is.
+
+    Icons are made of the same parts again and again.
+    """
+    rows = np.ascontiguousarray(codes).view(np.dtype((np.void, codes.shape[1]))).ravel()
+    _, first, which = np.unique(rows, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty(len(order), np.int32)
+    place[order] = np.arange(len(order))
+    return codes[first[order]], place[which.ravel()]
+
+
 def flat_settings(settings: Settings) -> NDArray[np.float64]:
     """Sizes, translations, and the arrays after one another."""
     head = [len(settings.frequencies), len(settings.orientation_frequencies), len(settings.scales)]

@@ -71,18 +71,19 @@ function checked(manifest) {
   const sentence = "The index's description is not one.";
   require(manifest && typeof manifest === "object" && typeof manifest.format === "string", sentence);
   require(manifest.format === FORMAT, "The index was published by another version of sketchseek.");
-  const { pictures, rows, dimensions, made_up: madeUp, codes, tables, names, thumbnails } = manifest;
+  const { pictures, rows, different, dimensions, made_up: madeUp, codes, tables, names, thumbnails } = manifest;
   require(Array.isArray(manifest.evidence) && manifest.evidence.join() === EVIDENCE.join(),
     "The index was published by another version of sketchseek.");
   const isFile = (part) => /^data\/[a-z]+-[0-9a-f]+\.bin$/.test(part?.file) && whole(part.bytes, MOST_BYTES);
   const isPacked = (part) => isFile(part) && whole(part.unpacked, MOST_BYTES);
   require(whole(pictures, 1e8) && whole(rows, 1e8) && whole(dimensions, 1e5) && whole(madeUp, 1000), sentence);
+  require(whole(different, rows), sentence);
   require(Array.isArray(codes) && Array.isArray(thumbnails) && thumbnails.every(isFile), sentence);
   require([...codes, tables, names].every(isPacked), sentence);
   require((rows + madeUp) * dimensions <= MOST_BYTES, "The index is too large for a browser.");
-  const sizes = codes.every((part) => whole(part.rows, rows) && part.unpacked === part.rows * dimensions);
-  require(sizes && codes.reduce((sum, part) => sum + part.rows, 0) === rows, sentence);
-  require(tables.unpacked === pictures * 28 + rows * 16 + madeUp * dimensions, sentence);
+  const sizes = codes.every((part) => whole(part.rows, different) && part.unpacked === part.rows * dimensions);
+  require(sizes && codes.reduce((sum, part) => sum + part.rows, 0) === different, sentence);
+  require(tables.unpacked === pictures * 28 + rows * 20 + madeUp * dimensions, sentence);
   for (const list of [manifest.settings, manifest.model]) {
     require(Array.isArray(list) && list.length < 1e5 && list.every(Number.isFinite), sentence);
   }
@@ -138,6 +139,21 @@ function sentence(at) {
   return new TextDecoder().decode(memory.slice(at, memory.indexOf(0, at)));
 }
 
+/** The codes of all rows, from parts of those that differ. */
+function laidOut(parts, { rows, dimensions, codes }, which) {
+  const stored = array(Int8Array, rows * dimensions);
+  const chosen = filled(Int32Array, which);
+  let begin = 0;
+  parts.forEach((part, i) => {
+    const packed = filled(Int8Array, new Int8Array(part.buffer));
+    engine.lay_out(packed.at, begin, codes[i].rows, dimensions, chosen.at, rows, stored.at);
+    begin += codes[i].rows;
+    engine.release(packed.at);
+  });
+  engine.release(chosen.at);
+  return stored;
+}
+
 async function open({ site }) {
   const response = await fetch(new URL("index.json", site)).catch(() => {
     throw Object.assign(new Unfit("The site does not answer. Are you offline?"), { status: 0 });
@@ -156,13 +172,7 @@ async function open({ site }) {
     start(site), bytesOf(manifest.tables), bytesOf(manifest.names), ...manifest.codes.map(bytesOf),
   ]);
   engine = module;
-  const stored = array(Int8Array, rows * dimensions);
   let at = 0;
-  for (const part of codes) {
-    stored.view().set(new Int8Array(part.buffer), at);
-    at += part.length;
-  }
-  at = 0;
   const next = (Type, count) => {
     const values = new Type(tables.buffer.slice(at, at + count * Type.BYTES_PER_ELEMENT));
     at += count * Type.BYTES_PER_ELEMENT;
@@ -170,6 +180,9 @@ async function open({ site }) {
   };
   const sizes = next(Int32Array, pictures * 4);
   const places = next(Int32Array, pictures * 3);
+  const which = next(Int32Array, rows);
+  require(which.every((code) => code >= 0 && code < manifest.different), "The index's description is not one.");
+  const stored = laidOut(codes, manifest, which);
   const frames = filled(Float32Array, next(Float32Array, rows * 4));
   const empty = filled(Int8Array, next(Int8Array, madeUp * dimensions));
   const lengths = manifest.thumbnails.map((part) => part.bytes);
