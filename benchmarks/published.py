@@ -1,6 +1,6 @@
-"""How much a published site loads, and how long it takes to answer, in a real browser from a static file server.
+"""How much a published site loads, and how fast it answers, in a real browser from a static file server.
 
-    python benchmarks/published.py INDEX [--pictures N] [--drawings N]
+    python benchmarks/published.py INDEX [--pictures N] [--drawings FOLDER]
 
 A collection is enlarged to N pictures by repeating those of the index, each code changed by a little, so that
 no two are the same.
