@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from ..errors import DamagedError, SketchseekError
@@ -134,7 +133,7 @@ def _paths_in(store: Store, fragment: int) -> Iterator[bytes]:
     for file in store.dataset.get_fragment(fragment).data_files():
         try:
             with reading(store.location):
-                reader = LanceFileReader(str(Path(store.location.table, "data", file.path)), columns=["path"])
+                reader = LanceFileReader(f"{store.location.table}/data/{file.path}", columns=["path"])
                 yield from reader.read_all().to_table()["path"].to_pylist()
                 return
         except SketchseekError:

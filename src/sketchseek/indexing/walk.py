@@ -6,10 +6,13 @@ Paths are bytes, as the file system has them: a name need not be text.
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
+
+from ..errors import SketchseekError
 
 SUFFIXES = frozenset(
     b".jpg .jpeg .jpe .jfif .mpo .png .webp .avif .heic .heif .hif .tif .tiff .bmp .gif .svg".split()
@@ -44,6 +47,11 @@ class Walk:
 
 def absolute(path: str | bytes | os.PathLike[str]) -> bytes:
     """The path as bytes, absolute, without following links: what a person would call the place."""
+    if re.match(rb"[a-z][a-z0-9+.-]+://", os.fsencode(path)):
+        raise SketchseekError(
+            f"index reads pictures from folders, and {os.fsdecode(path)} is in an object store: mount it as "
+            "a folder, or copy the pictures."
+        )
     return os.fsencode(os.path.abspath(os.path.expanduser(os.fspath(path))))
 
 

@@ -28,6 +28,8 @@ class Location:
         text = os.fspath(where)
         self.is_uri = re.match(r"[a-z][a-z0-9+.-]+://", text) is not None
         self.text = text.rstrip("/") if self.is_uri else os.path.abspath(text)
+        if os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://"):  # as whoever set it means
+            os.environ.setdefault("AWS_ALLOW_HTTP", "true")
         try:
             self.text.encode()
         except UnicodeEncodeError:
@@ -59,8 +61,10 @@ class Location:
 
         try:
             lance.dataset(self.table)
-        except (ValueError, OSError):
-            return False
+        except (ValueError, OSError) as error:
+            if is_absent(error):
+                return False
+            raise refused(self, error) or unreadable(self, error) from error
         return True
 
     def turn(self) -> Any:
@@ -186,6 +190,38 @@ def unreadable(location: Location, error: BaseException) -> SketchseekError:
     return SketchseekError(f"Cannot read the index in {location}: {_reason(error)}.")
 
 
+def refused(location: Location, error: BaseException) -> SketchseekError | None:
+    """The sentence for an object store that doesn't let one in; None where the error is another."""
+    text = str(error)
+    if not location.is_uri:
+        return None
+    if "NoSuchBucket" in text:
+        bucket = location.text.split("://")[1].partition("/")[0]
+        return SketchseekError(
+            f"There is no bucket {bucket!r} in the object store: make it, or name another."
+        )
+    if re.search("CredentialsNotLoaded|Failed to get AWS credentials|MissingCredentials", text):
+        return SketchseekError(
+            f"There are no credentials for {location}: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "
+            "name a profile of ~/.aws with AWS_PROFILE."
+        )
+    if re.search("InvalidAccessKeyId|SignatureDoesNotMatch|AccessDenied|403 Forbidden|401 Unauth", text):
+        return SketchseekError(f"The credentials that were found don't open {location}.")
+    if re.search(
+        "error sending request|retry_timeout|timed out|connection closed|resolve region", text, re.IGNORECASE
+    ):
+        return SketchseekError(f"The object store of {location} does not answer.")
+    if "provider" in text and "scheme" in text:
+        return SketchseekError(f"{location} is no place for an index: its kind of URI is not known.")
+    return None
+
+
+def is_absent(error: BaseException) -> bool:
+    """Whether Lance says that there is no table. A bucket that is not there is something else."""
+    text = str(error)
+    return "NoSuchBucket" not in text and re.search("was not found|does not exist", text) is not None
+
+
 def damaged(location: Location, what: str) -> DamagedError:
     """The sentence for an index whose files are not what was written."""
     return DamagedError(f"The index in {location} is damaged: {what}.")
@@ -203,6 +239,8 @@ def reading(location: Location) -> Iterator[None]:
             raise
         if isinstance(error, MemoryError) or re.search(_SYSTEM_REFUSES, str(error)):
             raise unreadable(location, error) from error
+        if (refusal := refused(location, error)) is not None:
+            raise refusal from error
         raise damaged(location, _reason(error)) from error
 
 
@@ -220,6 +258,8 @@ def in_words(location: Location) -> Iterator[None]:
         yield
     except OSError as error:
         text = str(error)
+        if (refusal := refused(location, error)) is not None:
+            raise refusal from error
         if "No space left" in text or "os error 28" in text or "Disk quota" in text:
             raise SketchseekError(
                 f"The disk that holds the index in {location} is full: make room and run it again; "

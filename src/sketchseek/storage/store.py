@@ -2,27 +2,27 @@
 
 A change is one transaction: its files are written, synced, committed, and the commit synced, so a row
 that was acknowledged is on disk. Writers of one local index take turns at a lock, for the few
-milliseconds of a commit; readers never wait. In an object store there is no lock, and Lance's own
-optimistic commits keep the table whole; a picture that two writers added at once is then there twice
-until the next `index` run, which keeps one.
+milliseconds of a commit; readers never wait. In an object store there is no lock: a commit there is
+refused when anybody has committed since the version it was made for, and is made again for theirs.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
+import random
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..errors import DamagedError, OtherPlaceError
+from ..errors import DamagedError, OtherPlaceError, SketchseekError
 from .checksum import checksum_of_file
 from .durable import sync_files
-from .location import Location, damaged, in_words, no_index, reading, unreadable, version_of
+from .location import Location, damaged, in_words, is_absent, no_index, reading, unreadable, version_of
 from .schema import (
     METADATA_KEY,
     SCHEMA_VERSION,
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+_ATTEMPTS = 100
+T = TypeVar("T")
 KEEP_OLD_VERSIONS = timedelta(minutes=10)  # a reader that opened a version may go on reading it
 MANY_FRAGMENTS = 32
 
@@ -293,18 +295,26 @@ class Store:
 
         `prepare` runs when no other writer can come between (again, where a commit met another one).
         """
-        for attempt in range(20):
+
+        def work() -> Change:
+            change = prepare()
+            if change:
+                self._apply(change)
+            return change
+
+        return self._in_turn(work)
+
+    def _in_turn(self, work: Callable[[], T]) -> T:
+        """Do what ends in a commit in a writer's turn; once more where it met that of another writer."""
+        for attempt in range(_ATTEMPTS):
             with self._turn():
-                change = prepare()
-                if not change:
-                    return change
                 try:
-                    self._apply(change)
-                    return change
+                    return work()
                 except OSError as error:
-                    if attempt == 19 or "conflict" not in str(error).lower():
+                    if "conflict" not in str(error).lower():
                         raise
-        raise AssertionError("unreachable")
+            time.sleep(random.uniform(0, 0.02 * min(attempt + 1, 50)))  # so that each has its turn
+        raise SketchseekError(f"Others write to the index in {self.location} all the time: try again later.")
 
     def _apply(self, change: Change) -> None:
         import lance
@@ -319,13 +329,38 @@ class Store:
             root = Path(self.location.table)
             sync_files(root / fragment.deletion_file.path(fragment.id) for fragment in updated)
         operation: lance.LanceOperation.BaseOperation
-        if not updated and not removed:
+        if self.location.is_uri:
+            operation = self._alone(updated, removed, new)
+        elif not updated and not removed:
             operation = lance.LanceOperation.Append(new)
         elif not new:
             operation = lance.LanceOperation.Delete(updated, removed, "id")
         else:
             operation = lance.LanceOperation.Update(removed, updated, new, update_mode="rewrite_rows")
         self._committed(lance.LanceDataset.commit(self.location.table, operation, read_version=self.version))
+
+    def _alone(self, updated: list[Any], removed: list[int], new: list[Any]) -> Any:
+        """A change as an operation that Lance refuses when any other was committed since this version.
+
+        Lance lets two writers append at once, and would let both add the same picture. But nothing goes
+        together with a merge, which names all fragments, and may not leave one out; nor do two updates of the
+        same fragment: where fragments go, the first is named as updated by everybody.
+        """
+        import lance
+
+        present = sorted((f.metadata for f in self.dataset.get_fragments()), key=lambda f: int(f.id))
+        changed = {fragment.id: fragment for fragment in updated}
+        if removed:
+            first = present[0]
+            if first.id not in removed:
+                changed.setdefault(first.id, first)
+            return lance.LanceOperation.Update(
+                removed, list(changed.values()), new, update_mode="rewrite_rows"
+            )
+        for number, fragment in enumerate(new, present[-1].id + 1 if present else 0):
+            fragment.id = number
+        kept = [changed.get(fragment.id, fragment) for fragment in present]
+        return lance.LanceOperation.Merge([*kept, *new], self.dataset.lance_schema)
 
     def _without(self, ids: Collection[str]) -> tuple[list[Any], list[int]]:
         """The fragments as they are without these rows, and those of which nothing is left."""
@@ -409,22 +444,28 @@ class Store:
         self._set(smallest=smallest)
 
     def _set(self, **changes: Any) -> None:
-        with self._turn():
+        def work() -> None:
             dataset = _opened(self.location)
             recipe = replace(self.recipe, **changes)
             dataset.update_schema_metadata({METADATA_KEY.decode(): recipe.to_json()})
             self._committed(dataset)
 
+        self._in_turn(work)
+
     def drop(self, fragments: Iterable[int]) -> None:
         """Give up fragments, by their ids: what is damaged in them can't be read."""
         import lance
 
-        with self._turn():
+        gone = set(fragments)
+
+        def work() -> None:
             there = {fragment.fragment_id for fragment in self.dataset.get_fragments()}
-            operation = lance.LanceOperation.Delete([], sorted(there & set(fragments)), "damaged")
+            operation = lance.LanceOperation.Delete([], sorted(there & gone), "damaged")
             self._committed(
                 lance.LanceDataset.commit(self.location.table, operation, read_version=self.version)
             )
+
+        self._in_turn(work)
 
     def tidy(self, keep: timedelta = KEEP_OLD_VERSIONS) -> None:
         """Merge small fragments and drop old versions and orphans, when there are enough of them.
@@ -502,7 +543,7 @@ def _opened(location: Location) -> lance.LanceDataset:
         try:
             return lance.dataset(location.table)
         except (ValueError, OSError) as error:
-            if location.is_uri and re.search("not found|does not exist", str(error), re.IGNORECASE):
+            if location.is_uri and is_absent(error):
                 raise no_index(location) from error
             raise
 
