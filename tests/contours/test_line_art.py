@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 
 import cv2
 import numpy as np
@@ -118,6 +119,26 @@ def test_the_subject_of_line_art_is_its_ink() -> None:
     assert points.height == pytest.approx(200, abs=3)
     drawn = Sketch.from_strokes([[[0, 0], [100, 0], [100, 50], [0, 50], [0, 0]]])
     assert likeness(points, drawn.points) > 0.99
+
+
+def test_a_sheet_is_read_closely_enough_for_what_is_on_it() -> None:
+    """Six small things on a large page: each is as exact as if it were alone."""
+    page = np.full((900, 1200, 3), 255, np.uint8)
+    corners = np.array([[0, 0], [40, 0], [40, 18], [22, 18], [22, 40], [0, 40]])
+    for x in (100, 500, 900):
+        for y in (150, 600):
+            cv2.polylines(page, [corners + np.array([x, y])], True, (0, 0, 0), 3, cv2.LINE_AA)
+    points = seen(page).points
+    assert seen(page).is_line_art
+    scale = 400 / 1200
+    middle = (np.array([520, 170]) - (600, 450)) * scale
+    mine = (np.abs(points.x - middle[0]) < 12) & (np.abs(points.y - middle[1]) < 12)
+    true = np.vstack([corners, corners[:1]]) * scale + (np.array([500.5, 150.5]) - (600, 450)) * scale
+    sides = [np.linspace(a, b, 200) for a, b in itertools.pairwise(true)]
+    found = np.stack([points.x[mine], points.y[mine]], axis=1)
+    apart = np.linalg.norm(found[:, None] - np.concatenate(sides)[None], axis=2).min(axis=1)
+    assert len(found) > 40
+    assert np.median(apart) < 0.12  # pixels of the frame of 400; read at that size it is twice as much
 
 
 def test_the_subject_of_a_photograph_is_all_of_it() -> None:

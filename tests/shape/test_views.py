@@ -110,6 +110,23 @@ def test_the_views_of_a_sheet_are_its_parts():
     assert (shares(frames, np.zeros(13, int), np.array([False]))[1:] < 0.25).all()
 
 
+def test_of_parts_in_the_same_box_the_fullest_is_a_view():
+    """A clock is its ring and its hands, though they don't touch."""
+    turn = np.linspace(0, 2 * np.pi, 200, endpoint=False)
+    ring = Points(30 * np.cos(turn), 30 * np.sin(turn), turn, np.ones(200), 400.0, 400.0)
+    up = np.linspace(-18, 0, 40)
+    hand = Points(np.zeros(40), up, np.zeros(40), np.ones(40), 400.0, 400.0)
+    other = ring.translated(150, 0)
+    parts = [ring.translated(-150, 0), hand.translated(-150, 0), other]
+    x, y, angle, weight = (
+        np.concatenate([getattr(part, name) for part in parts]).astype(np.float32)
+        for name in ("x", "y", "angle", "weight")
+    )
+    found = views(Points(x, y, angle, weight, 400.0, 400.0), (0.0, 0.0, 400.0, 400.0), is_line_art=True)[1:]
+    rings = [v for v in found if v.frame[2] - v.frame[0] > 55]
+    assert sorted(len(v.points) for v in rings) == [200, 240]
+
+
 def test_a_drawing_of_one_part_is_one_view():
     icon = outline_points(random_shape(np.random.default_rng(1)))
     assert len(views(icon, (0.0, 0.0, 400.0, 400.0), is_line_art=True)) == 1

@@ -25,6 +25,11 @@ SHADE_SHARE: Final = 0.08
 """At most this share may lie between them, not at the soft border of a line. Hatching has up to .065 in 200
 drawings, photographs on plain ground have .1 and more."""
 
+APART: Final = 8
+"""Groups of lines are apart when a square of so many pixels fits between them."""
+SEVERAL: Final = 4
+"""A sheet has at least so many groups."""
+
 Pixels = NDArray[np.uint8]
 Colour = NDArray[np.float64]
 
@@ -61,6 +66,15 @@ def is_line_art(pixels: Pixels) -> bool:
     odd = np.count_nonzero(neither & (between == 0))
     shade = np.count_nonzero(neither & (between > 0) & (soft == 0))
     return bool(odd <= ODD_SHARE * other[-1] and shade <= SHADE_SHARE * other[-1])
+
+
+def is_sheet(strokes: list[NDArray[np.float64]]) -> bool:
+    """Whether lines, in pixels, form several groups far apart: a sheet of icons, a page of figures."""
+    points = np.concatenate(strokes)
+    spot = ((points - points.min(axis=0)) / APART).astype(np.intp)
+    cells = np.zeros(spot.max(axis=0) + 1, np.uint8)
+    cells[tuple(spot.T)] = 1
+    return cv2.connectedComponents(cells)[0] - 1 >= SEVERAL
 
 
 def _commonest(pixels: Pixels) -> Colour:

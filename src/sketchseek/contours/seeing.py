@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from .line_art import drawn_strokes
+from .line_art import drawn_strokes, is_sheet
 from .outline import weighed
 from .picture import THUMBNAIL_SIDE, Picture, load_picture
 from .points import FRAME, Box, Points
@@ -19,6 +19,10 @@ from .svg import is_svg, svg_lines
 
 if TYPE_CHECKING:
     from .detectors import EdgeDetector
+
+
+SHEET_SIDE = 1200
+"""Pixels of the longer side at which line art is read that shows several things, each of them small."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,12 @@ def picture_contours(source: Source, detector: EdgeDetector, *, line_art: bool =
     picture = load_picture(data, name=name)
     drawn = drawn_strokes(picture.pixels) if line_art else None
     if drawn is not None:
-        height, width = picture.pixels.shape[:2]
+        pixels = picture.pixels
+        if max(picture.width, picture.height) > FRAME and is_sheet(drawn):
+            closer = load_picture(data, min(max(picture.width, picture.height), SHEET_SIDE), name).pixels
+            again = drawn_strokes(closer)
+            drawn, pixels = (drawn, pixels) if again is None else (again, closer)
+        height, width = pixels.shape[:2]
         return Contours(lines_to_points(drawn, (width, height)), picture)
     strength = detector(picture.pixels)
     return Contours(strength_to_points(strength), picture, strength)

@@ -47,9 +47,9 @@ MOST = {WHOLE: 1, 0.3: 12, 0.2: 48}
 """Views of a picture, at most; those with the most contours stay."""
 FEWEST = 20
 """A window with fewer points is empty."""
-GAPS = (5, 9, 14)
+GAPS = (5, 9, 14, 20)
 """Lines of line art that lie closer than this, in pixels of the frame, belong together; each gives parts."""
-PART_SHARES = (0.08, 0.9)
+PART_SHARES = (0.03, 0.9)
 """How large a part is beside all of the ink, at least and at most."""
 MOST_PARTS = 40
 SAME_PART = 0.8
@@ -138,7 +138,7 @@ def _parts(points: Points, frame: Box) -> list[PictureView]:
     x0, y0, x1, y1 = frame
     pixel, middle = max(x1 - x0, y1 - y0) / FRAME, ((x0 + x1) / 2, (y0 + y1) / 2)
     parts: list[tuple[Points, Box]] = []
-    for gap in GAPS:
+    for gap in sorted(GAPS, reverse=True):  # of parts in the same box the fullest: a ring and what is in it
         pen = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (gap // 2 * 2 + 1,) * 2)
         count, labels = cv2.connectedComponents(cv2.dilate(ink, pen))
         mine = labels[row, column]
