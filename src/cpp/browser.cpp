@@ -13,6 +13,7 @@ namespace {
 std::unique_ptr<Opened> opened;
 std::vector<double> places;  // of the last search, kFields each
 double present;
+std::vector<double> scanned;  // of the last scan: row and score, one after the other
 constexpr int kFields = 13;
 }  // namespace
 
@@ -39,13 +40,15 @@ EXPORT(open) const char* open_collection(const double* settings, int32_t setting
   return nullptr;
 }
 
+// rows: those that `scan` found in the parts of the collection; null where it was not scanned in parts.
 EXPORT(search) const char* search(const double* strokes, const int32_t* lengths, int32_t count, int32_t k, int32_t offset,
-                                  int32_t mirror, double turn) {
+                                  int32_t mirror, double turn, const int32_t* rows, int32_t rows_count) {
   if (!opened) return "No collection is open.";
   Answer answer;
   Options options;
   options.k = k, options.offset = offset, options.mirror = mirror != 0, options.turn = turn;
-  if (const char* fault = opened->search(strokes, lengths, count, options, answer)) return fault;
+  const std::vector<int64_t> given = rows ? std::vector<int64_t>(rows, rows + rows_count) : std::vector<int64_t>();
+  if (const char* fault = opened->search(strokes, lengths, count, options, answer, rows ? &given : nullptr)) return fault;
   present = answer.present;
   places.clear();
   for (const Place& p : answer.places)
@@ -53,6 +56,21 @@ EXPORT(search) const char* search(const double* strokes, const int32_t* lengths,
                                  p.rotation, p.dx, p.dy, p.box[0], p.box[1], p.box[2], p.box[3]});
   return nullptr;
 }
+
+EXPORT(scan) const char* scan(const double* strokes, const int32_t* lengths, int32_t count, int32_t k, int32_t offset,
+                              int32_t mirror, double turn) {
+  if (!opened) return "No collection is open.";
+  std::pair<std::vector<int64_t>, std::vector<float>> found;
+  Options options;
+  options.k = k, options.offset = offset, options.mirror = mirror != 0, options.turn = turn;
+  if (const char* fault = opened->scan(strokes, lengths, count, options, found)) return fault;
+  scanned.clear();
+  for (size_t i = 0; i < found.first.size(); ++i) scanned.insert(scanned.end(), {(double)found.first[i], found.second[i]});
+  return nullptr;
+}
+
+EXPORT(scanned) const double* found_rows() { return scanned.data(); }
+EXPORT(scanned_count) int32_t scanned_count() { return (int32_t)(scanned.size() / 2); }
 
 EXPORT(places) const double* found_places() { return places.data(); }
 EXPORT(places_count) int32_t places_count() { return (int32_t)(places.size() / kFields); }

@@ -78,7 +78,22 @@ class Opened {
         search_(kernels, pictures_, model_, p.made_up, p.made_up_count) {}
 
   // strokes: x, y after one another, `lengths` points each. A sentence where it cannot be searched for.
-  const char* search(const double* strokes, const int32_t* lengths, int64_t count, const Options& options, Answer& out) const {
+  const char* search(const double* strokes, const int32_t* lengths, int64_t count, const Options& options, Answer& out,
+                     const std::vector<int64_t>* rows = nullptr) const {
+    for (size_t i = 0; rows && i < rows->size(); ++i)
+      if ((*rows)[i] < 0 || (*rows)[i] >= pictures_.rows.db.n) return "A row that was found is none of the index.";
+    return asked(strokes, lengths, count, options, [&](const Points& points) { out = search_(points, options, rows); });
+  }
+
+  // See `Searcher::scan`.
+  const char* scan(const double* strokes, const int32_t* lengths, int64_t count, const Options& options,
+                   std::pair<std::vector<int64_t>, std::vector<float>>& out) const {
+    return asked(strokes, lengths, count, options, [&](const Points& points) { out = search_.scan(points, options); });
+  }
+
+ private:
+  template <class Work>
+  static const char* asked(const double* strokes, const int32_t* lengths, int64_t count, const Options& options, Work work) {
     constexpr int64_t kMostPoints = 200000;
     if (options.k < 1 || options.k > 10000 || options.offset < 0 || options.offset > 1000000)
       return "Ask for 1 to 10,000 hits.";
@@ -97,11 +112,10 @@ class Opened {
     if (drawing.fault == Fault::kBlank) return "The drawing is blank, or a single dot: draw at least one line.";
     if (drawing.fault == Fault::kScribble)
       return "The drawing is scribble over everything: there is no shape in it to look for.";
-    out = search_(drawing.points, options);
+    work(drawing.points);
     return nullptr;
   }
 
- private:
   static bool finite(const double* values, int64_t count) {
     for (int64_t i = 0; i < count; ++i)
       if (!std::isfinite(values[i])) return false;

@@ -39,14 +39,22 @@ class Searcher {
         made_up_(made_up, true, made_up_count, settings_.nx, settings_.no,
                  norms_of(made_up, made_up_count, settings_).data(), settings_.kernels()) {}
 
-  Answer operator()(const Points& points, const Options& options) const {
+  // The rows of the best pictures by the plain score, and what they are compared by: all that a part of a collection has
+  // to say, when several parts are scanned at once.
+  std::pair<std::vector<int64_t>, std::vector<float>> scan(const Points& points, const Options& options) const {
+    const Asked asked(points, settings_, turns(options.turn, kTurnStep), options.mirror);
+    return best(asked, std::max<int64_t>(options.offset + options.k, kCandidates));
+  }
+
+  // rows : those of the best pictures, from `scan` of all parts; null where nobody has looked yet.
+  Answer operator()(const Points& points, const Options& options, const std::vector<int64_t>* rows = nullptr) const {
     Answer answer;
     if (pictures_.size() == 0) return answer;
     const Order order(kernels_, pictures_, points);
     const int64_t wanted = options.offset + options.k;
     const int64_t count = std::min<int64_t>(std::max(wanted, kJudged), (int64_t)pictures_.size());
     Asked asked(points, settings_, turns(options.turn, kTurnStep), options.mirror);
-    Ranking ranking = ranked(asked, std::min<int64_t>(std::max(count, kCandidates), (int64_t)pictures_.size()));
+    Ranking ranking = ranked(asked, std::min<int64_t>(std::max(count, kCandidates), (int64_t)pictures_.size()), rows);
     std::vector<double> scores;
     Ranking rest(ranking.begin() + std::min<size_t>(ranking.size(), kCandidates), ranking.end());
     ranking.resize(ranking.size() - rest.size());
@@ -76,16 +84,20 @@ class Searcher {
     PosedQuery query;
   };
 
-  // The k best pictures, each by its best view (`rank`).
-  Ranking ranked(const Asked& asked, int64_t k) const {
-    std::vector<int64_t> rows;
+  std::pair<std::vector<int64_t>, std::vector<float>> best(const Asked& asked, int64_t k) const {
     const auto alone = [](int64_t count, int64_t chunk, auto work) {
       for (int64_t at = 0; at < count; at += chunk) work(at, std::min(count, at + chunk));
     };
+    return best_rows(pictures_.rows.db, kernels_, nullptr, asked.query, k,
+                     pictures_.has_windows() ? pictures_.picture_of.data() : nullptr,
+                     pictures_.prior.empty() ? nullptr : pictures_.prior.data(), alone);
+  }
+
+  // The k best pictures, each by its best view (`rank`).
+  Ranking ranked(const Asked& asked, int64_t k, const std::vector<int64_t>* scanned) const {
+    std::vector<int64_t> rows;
     if (k < (int64_t)pictures_.size()) {
-      rows = best_rows(pictures_.rows.db, kernels_, nullptr, asked.query, k,
-                       pictures_.has_windows() ? pictures_.picture_of.data() : nullptr,
-                       pictures_.prior.empty() ? nullptr : pictures_.prior.data(), alone).first;
+      rows = scanned ? *scanned : best(asked, k).first;
     } else {
       for (int64_t i = 0; i < pictures_.rows.db.n; ++i) rows.push_back(i);
     }

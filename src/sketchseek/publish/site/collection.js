@@ -3,6 +3,8 @@ import { placed } from "./page/geometry.js";
 
 const HERE = new URL(".", import.meta.url);
 const PARTS_KEPT = 64; // files of thumbnails that stay in memory
+const MOST_WORKERS = 4; // that scan a large collection together
+const CANDIDATES = 500; // pictures that a scan finds at least
 
 /** What went wrong, as a sentence. status: 422 for a drawing that cannot be searched for, 0 where nobody answered. */
 export class Problem extends Error {
@@ -20,25 +22,31 @@ function startWorker() {
   return new Worker(URL.createObjectURL(relay), { type: "module" });
 }
 
-/** Open a published collection. `progress` hears which share of it has come, from 0 to 1. */
-export async function open(url, { progress } = {}) {
+/** Open a published collection. `progress` hears which share of it has come, from 0 to 1. `workers`: how many scan it
+ *  together; by default one for each core, up to 4, and one for all of a small collection. */
+export async function open(url, { progress, workers } = {}) {
   const site = new URL(url, document.baseURI);
   if (!site.pathname.endsWith("/")) site.pathname += "/";
   const line = new Line(startWorker(), progress);
+  const others = [];
   try {
-    return new Collection(site, line, await line.ask("open", { site: site.href }));
+    const most = Math.min(MOST_WORKERS, navigator.hardwareConcurrency ?? 1);
+    const { slices, ...index } = await line.ask("open", { site: site.href, workers, most });
+    await Promise.all(slices.map(({ first, ...slice }) => {
+      others.push({ line: new Line(startWorker()), first });
+      return others.at(-1).line.ask("openSlice", { site: site.href, slice }, [slice.codes.buffer, slice.frames.buffer]);
+    }));
+    return new Collection(site, line, others, index);
   } catch (problem) {
-    line.close();
+    for (const one of [line, ...others.map((other) => other.line)]) one.close();
     throw problem;
   }
 }
 
-/** Questions to a worker, one at a time; of those that wait, only the newest search is asked. */
+/** Questions to a worker. */
 class Line {
   #worker;
   #waiting = new Map();
-  #next = null;
-  #busy = false;
   #count = 0;
 
   constructor(worker, progress) {
@@ -55,31 +63,12 @@ class Line {
     });
   }
 
-  ask(task, given) {
+  ask(task, given, handed = []) {
     const id = ++this.#count;
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
-      this.#worker.postMessage({ id, task, ...given });
+      this.#worker.postMessage({ id, task, ...given }, handed);
     });
-  }
-
-  /** The same for a search: one that has not begun when a newer one comes is abandoned. */
-  search(given) {
-    return new Promise((resolve, reject) => {
-      this.#next?.reject(new DOMException("A newer search was begun.", "AbortError"));
-      this.#next = { given, resolve, reject };
-      this.#turn();
-    });
-  }
-
-  async #turn() {
-    if (this.#busy || !this.#next) return;
-    const { given, resolve, reject } = this.#next;
-    this.#next = null;
-    this.#busy = true;
-    await this.ask("search", given).then(resolve, reject);
-    this.#busy = false;
-    this.#turn();
   }
 
   #settle({ id, answer, problem }) {
@@ -93,19 +82,46 @@ class Line {
   close() { this.#worker.terminate(); }
 }
 
+/** One search at a time; of those that wait, only the newest is begun. */
+class Turns {
+  #next = null;
+  #busy = false;
+
+  take(search) {
+    return new Promise((resolve, reject) => {
+      this.#next?.reject(new DOMException("A newer search was begun.", "AbortError"));
+      this.#next = { search, resolve, reject };
+      this.#begin();
+    });
+  }
+
+  async #begin() {
+    if (this.#busy || !this.#next) return;
+    const { search, resolve, reject } = this.#next;
+    this.#next = null;
+    this.#busy = true;
+    await search().then(resolve, reject);
+    this.#busy = false;
+    this.#begin();
+  }
+}
+
 const rounded = (value, digits) => Math.round(value * 10 ** digits) / 10 ** digits;
 
 /** A collection that is open. `pictures`: how many; `title`: what its publisher calls it. */
 export class Collection {
   #site;
   #line;
+  #others; // workers that scan a part each: { line, first }
   #index;
+  #turns = new Turns();
   #parts = new Map(); // number -> promise of a Blob, the least recently used first
   #shown = new Map(); // picture -> promise of an address
 
-  constructor(site, line, index) {
+  constructor(site, line, others, index) {
     this.#site = site;
     this.#line = line;
+    this.#others = others;
     this.#index = index;
   }
 
@@ -119,9 +135,22 @@ export class Collection {
     const started = performance.now();
     const lines = strokes.map((stroke) => Array.from(stroke, ([x, y]) => [Number(x), Number(y)]));
     const degrees = turn === "any" ? 180 : Number(turn);
-    const answer = await this.#line.search({ strokes: lines, k, offset, mirror, turn: degrees });
+    const query = { strokes: lines, k, offset, mirror, turn: degrees };
+    const answer = await this.#turns.take(async () =>
+      this.#line.ask("search", { ...query, rows: this.#others.length ? await this.#scanned(query) : null }));
     const hits = this.#hits(answer, offset, lines);
     return { pictures: this.pictures, present: rounded(answer.present, 6), hits, took_ms: performance.now() - started };
+  }
+
+  /** The rows of the best pictures, by the workers that have a part each. */
+  async #scanned(query) {
+    const parts = await Promise.all(this.#others.map(({ line }) => line.ask("scan", query)));
+    const found = [];
+    parts.forEach((part, i) => {
+      for (let at = 0; at < part.length; at += 2) found.push([this.#others[i].first + part[at], part[at + 1]]);
+    });
+    found.sort((a, b) => b[1] - a[1] || a[0] - b[0]);
+    return found.slice(0, Math.max(CANDIDATES, query.offset + query.k)).map(([row]) => row);
   }
 
   #hits({ places, fields }, offset, strokes) {
@@ -182,9 +211,9 @@ export class Collection {
     }
   }
 
-  /** Ends the worker; the collection cannot be searched any more. */
+  /** Ends the workers; the collection cannot be searched any more. */
   close() {
-    this.#line.close();
+    for (const line of [this.#line, ...this.#others.map((other) => other.line)]) line.close();
     for (const address of this.#shown.values()) address.then(URL.revokeObjectURL, () => {});
   }
 }

@@ -3,6 +3,7 @@
 
 const FORMAT = "sketchseek site 1";
 const MOST_BYTES = 2 ** 30; // what an index may take in memory
+const WORTH_PARTING = 2 ** 24; // bytes of codes from which on several workers are faster than one
 const FIELDS = 13; // numbers of a place: see src/cpp/browser.cpp
 // The names of what the engine's judge looks at, in its order: src/cpp/search/confidence.hpp.
 const EVIDENCE = [
@@ -17,6 +18,7 @@ const RELAXED = new Uint8Array([
 ]);
 
 let engine = null; // the exports of the WebAssembly module
+let asked = false; // somebody has searched
 
 class Unfit extends Error {} // with a sentence for the person at the page
 
@@ -154,7 +156,57 @@ function laidOut(parts, { rows, dimensions, codes }, which) {
   return stored;
 }
 
-async function open({ site }) {
+/** Open what lies in the engine's memory. */
+function opened({ settings, model, made_up: madeUp }, { sizes, frames, stored, empty }) {
+  const [numbers, judge] = [settings, model].map((list) => filled(Float64Array, list));
+  const table = filled(Int32Array, sizes);
+  const fault = sentence(engine.open(numbers.at, numbers.count, judge.at, judge.count, table.at, table.count / 4,
+    frames.at, stored.at, frames.count / 4, empty.at, madeUp));
+  for (const { at } of [numbers, judge, table]) engine.release(at);
+  require(!fault, fault);
+}
+
+/** Where a collection is parted, so that each of `count` workers has about as many rows: numbers of pictures. */
+function borders(sizes, rows, count) {
+  const found = [0];
+  let before = 0;
+  for (let i = 0; i < sizes.length / 4; i++) {
+    if (before >= (found.length * rows) / count) found.push(i);
+    before += sizes[4 * i + 3];
+  }
+  return [...found, sizes.length / 4];
+}
+
+/** What each of some workers needs to scan its part of the collection. */
+function slices(manifest, sizes, { frames, stored }, count) {
+  const { rows, dimensions, settings, model } = manifest;
+  const at = borders(sizes, rows, count);
+  let begin = 0;
+  return at.slice(1).map((last, i) => {
+    const own = sizes.slice(4 * at[i], 4 * last);
+    let end = begin;
+    for (let k = 3; k < own.length; k += 4) end += own[k];
+    const slice = {
+      first: begin, settings, model, sizes: own,
+      frames: frames.view().slice(4 * begin, 4 * end), codes: stored.view().slice(dimensions * begin, dimensions * end),
+    };
+    begin = end;
+    return slice;
+  });
+}
+
+/** Open a part of a collection, to scan it. */
+async function openSlice({ site, slice }) {
+  engine = await start(site);
+  opened({ ...slice, made_up: 0 }, {
+    sizes: slice.sizes, frames: filled(Float32Array, slice.frames), stored: filled(Int8Array, slice.codes),
+    empty: filled(Int8Array, []),
+  });
+  return {};
+}
+
+/** workers: how many are to scan the collection; where nobody says, `most` for a large one. */
+async function open({ site, workers, most }) {
   const response = await fetch(new URL("index.json", site)).catch(() => {
     throw Object.assign(new Unfit("The site does not answer. Are you offline?"), { status: 0 });
   });
@@ -190,40 +242,65 @@ async function open({ site }) {
     const [part, begin, end] = places.subarray(i, i + 3);
     require(begin >= 0 && begin <= end && end <= (lengths[part] ?? -1), "The index's thumbnails are damaged.");
   }
-  const [settings, model] = [manifest.settings, manifest.model].map((list) => filled(Float64Array, list));
   require(dimensions === (2 * manifest.settings[0] - 1) ** 2 * (2 * manifest.settings[1] - 1),
     "The index's description is not one.");
-  const fault = sentence(engine.open(settings.at, settings.count, model.at, model.count, filled(Int32Array, sizes).at,
-    pictures, frames.at, stored.at, rows, empty.at, madeUp));
-  require(!fault, fault);
+  opened(manifest, { sizes, frames, stored, empty });
+  const count = workers ?? (rows * dimensions >= WORTH_PARTING ? most : 1);
+  setTimeout(warmUp, 100);
   return {
+    slices: count > 1 ? slices(manifest, sizes, { frames, stored }, count) : [],
     pictures, title: String(manifest.title ?? ""), version: String(manifest.version ?? ""), sizes, places,
     thumbnails: manifest.thumbnails.map((part) => part.file), labels: labels(names, pictures),
   };
 }
 
-/** Places of the best pictures, FIELDS numbers each, and the chance that the thing is there at all. */
-function search({ strokes, k, offset, mirror, turn }) {
+/** Ask the engine: `call(...arguments)` has its own of them after the common ones. */
+function ask(call, { strokes, k, offset, mirror, turn }, ...more) {
   require(engine, "No collection is open.");
   const points = filled(Float64Array, strokes.flat(2));
   const lengths = filled(Int32Array, strokes.map((stroke) => stroke.length));
   try {
-    const fault = sentence(engine.search(points.at, lengths.at, lengths.count, k, offset, mirror ? 1 : 0, turn));
+    const fault = sentence(call(points.at, lengths.at, lengths.count, k, offset, mirror ? 1 : 0, turn, ...more));
     if (fault) throw Object.assign(new Unfit(fault), { status: 422 });
-    const found = engine.places();
-    const places = new Float64Array(engine.memory.buffer, found, engine.places_count() * FIELDS).slice();
-    return { present: engine.present(), places, fields: FIELDS };
   } finally {
     engine.release(points.at);
     engine.release(lengths.at);
   }
 }
 
-const TASKS = { open, search };
+/** Places of the best pictures, FIELDS numbers each, and the chance that the thing is there at all. rows: what the
+ *  workers that scan have found. */
+function search({ rows, ...query }) {
+  asked = true;
+  const given = rows && filled(Int32Array, rows);
+  try {
+    ask(engine.search, query, given?.at ?? 0, given?.count ?? 0);
+  } finally {
+    if (given) engine.release(given.at);
+  }
+  const places = new Float64Array(engine.memory.buffer, engine.places(), engine.places_count() * FIELDS).slice();
+  return { present: engine.present(), places, fields: FIELDS };
+}
+
+/** Rows of this worker's part, best first, and their scores: one after the other. */
+function scan(query) {
+  asked = true;
+  ask(engine.scan, query);
+  return new Float64Array(engine.memory.buffer, engine.scanned(), 2 * engine.scanned_count()).slice();
+}
+
+/** Search once for nothing in particular: browsers compile well what they have seen run. */
+function warmUp() {
+  if (!asked) search({ strokes: [[[0, 0], [9, 2], [5, 8], [0, 0]]], k: 20, offset: 0, mirror: true, turn: 0 });
+}
+
+const TASKS = { open, openSlice, scan, search };
 
 addEventListener("message", async ({ data: { id, task, ...given } }) => {
   try {
-    postMessage({ id, answer: await TASKS[task](given) });
+    const answer = await TASKS[task](given);
+    const parts = (answer.slices ?? []).flatMap(({ codes, frames }) => [codes.buffer, frames.buffer]);
+    postMessage({ id, answer }, parts);
   } catch (problem) {
     const known = problem instanceof Unfit;
     const message = known ? problem.message : "The engine could not do that: the index may be damaged.";
