@@ -278,9 +278,10 @@ const counted = (number) => (number === 1 ? "1 picture" : `${number.toLocaleStri
 
 function explain(answer) {
   notice(null);
+  const part = answer.covered < 1 ? ` (${Math.round(100 * answer.covered)}% of the collection answered in time)` : "";
   find("#status").textContent = answer.hits.length
-    ? `Best of ${counted(folders.chosen?.pictures ?? answer.pictures)}, in ${Math.max(1, Math.round(answer.took_ms))} ms`
-    : `Nothing like it among ${counted(answer.pictures)}`;
+    ? `Best of ${counted(folders.chosen?.pictures ?? answer.pictures)}, in ${Math.max(1, Math.round(answer.took_ms))} ms${part}`
+    : `Nothing like it among ${counted(answer.pictures)}${part}`;
   if (!answer.hits.length) notice("nothing");
   find("#answers h2").textContent = shown.picked ? "More like these" : verdict(answer);
   find("#answers h2").hidden = false;

@@ -1,0 +1,293 @@
+"""The cluster path beside the local one, and where it leads: the tables of docs/cluster.md.
+
+    python benchmarks/cluster.py [--pictures 20000] [--queries 1000] [--views 1]
+
+Made-up pictures (random curves and mixtures of them), made-up drawings, one machine: a Ray cluster of its own
+is started, and ended. Everything measured is printed; what is modelled says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import shutil
+import signal
+import statistics
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sketchseek import Index, Sketch
+from sketchseek.cluster.connection import joined
+from sketchseek.cluster.engine import ClusterEngine, searching
+from sketchseek.cluster.fleet import ClusterOptions
+from sketchseek.cluster.index import ClusterIndex
+from sketchseek.cluster.wire import Server, connect
+from sketchseek.contours.made_up import random_curves
+from sketchseek.indexing.commits import _row, _table
+from sketchseek.indexing.worker import Described, Shape
+from sketchseek.shape.descriptor import describe, encode, norms
+from sketchseek.shape.query import Query
+from sketchseek.shape.settings import Settings
+from sketchseek.storage.store import Change, Store
+
+PRESET = "precise"
+BASE = 1000
+SHARDS = (1, 2, 4)
+DEADLINE = 30.0
+CLIENTS = 4
+SIMULATED = (1, 10, 100, 1000)
+DRAWS = 20_000
+ROUND_TRIP_MS = 0.3
+"""Modelled: between machines of one network, the median; log-normal, a fifth of them half as much again."""
+SLOW_SHARE, SLOW_MS = 0.002, 100.0
+"""Modelled: so many of a shard's answers are late by so much, as behind a neighbour or a pause."""
+
+
+def main() -> None:
+    """Overhead, throughput, recovery, simulation, sizes."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pictures", type=int, default=20_000)
+    parser.add_argument("--views", type=int, default=1)
+    parser.add_argument("--queries", type=int, default=1000)
+    parser.add_argument("--recoveries", type=int, default=5)
+    args = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="sketchseek-cluster-"))
+    try:
+        where = folder / "index"
+        write(where, args.pictures, args.views)
+        drawings = [made_up_drawing(seed) for seed in range(args.queries)]
+        with joined("local"):
+            service = measured(where, drawings, args)
+            recovery(where, drawings, args.recoveries)
+        simulation(service)
+    finally:
+        shutil.rmtree(folder)
+
+
+def write(where: Path, pictures: int, views: int) -> None:
+    """An index of made-up pictures."""
+    settings = Settings.preset(PRESET)
+    base = np.stack([describe(random_curves(seed), settings) for seed in range(BASE)])
+    random = np.random.default_rng(1)
+    Index.create(where, PRESET, detector="canny")
+    store = Store.open(where)
+    frame = np.array([0, 0, 400, 300], np.float32)
+    for start in range(0, pictures, 5000):
+        rows = []
+        for number in range(start, min(start + 5000, pictures)):
+            pairs = random.integers(0, BASE, (views, 2))
+            mixed = (
+                base[pairs[:, 0]]
+                + random.uniform(0.2, 0.6, (views, 1)).astype(np.float32) * base[pairs[:, 1]]
+            )
+            codes = encode(mixed, settings)
+            own = norms(codes[:1], settings)
+            shape = Shape(
+                codes[0].tobytes(),
+                own[0].tobytes(),
+                frame.tobytes(),
+                codes[1:].tobytes(),
+                np.tile(frame / 2, views - 1).astype(np.float32).tobytes(),
+                0.3,
+                False,
+            )
+            item = Described(b"/made/up/%d.png" % number, 1, 1, b"d", 400, 300, b"", shape, None)
+            rows.append(_row(f"{number:016x}", item))
+        table = _table(rows, store)
+        store.commit(lambda table=table: Change(table))
+
+
+def made_up_drawing(seed: int) -> Sketch:
+    """A closed wobbly line."""
+    random = np.random.default_rng(10_000 + seed)
+    angle = np.linspace(0, 2 * np.pi, 60)
+    radius = 1 + sum(
+        random.normal(0, 0.3 / k) * np.cos(k * angle + random.uniform(0, 7)) for k in range(2, 6)
+    )
+    return Sketch.from_strokes([np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1).tolist()])
+
+
+def timed(work: Callable[[], Any]) -> float:
+    """Milliseconds."""
+    began = time.perf_counter()
+    work()
+    return 1e3 * (time.perf_counter() - began)
+
+
+def measured(where: Path, drawings: list[Sketch], args: argparse.Namespace) -> dict[str, Any]:
+    """Overhead and throughput; what a shard's answers take, and what an answer costs the front."""
+    alone = Index.open(where, device="cpu")
+    rows = len(alone._view.collection.engine)
+    print(
+        f"{args.pictures:,} pictures, {rows:,} rows, {PRESET}, {os.cpu_count()} cores, {len(drawings)} drawn"
+    )
+    print("\n| shards | ms on one machine | ms on the cluster | more, median of pairs |\n|---|---|---|---|")
+    service: dict[str, Any] = {}
+    throughput = []
+    for shards in SHARDS:
+        options = ClusterOptions(shards=shards, deadline=DEADLINE)
+        with ClusterIndex.spread(where, options) as index:
+            for drawing in drawings[:5]:
+                assert [h.to_dict() for h in index.search(drawing)] == [
+                    h.to_dict() for h in alone.search(drawing)
+                ]
+            local, spread = [], []
+            for drawing in drawings:
+                spread.append(timed(lambda d=drawing: index.search(d)))
+                local.append(timed(lambda d=drawing: alone.search(d)))
+            more = statistics.median(np.subtract(spread, local))
+            medians = f"{statistics.median(local):.1f} | {statistics.median(spread):.1f} | {more:.1f}"
+            print(f"| {shards} | {medians} |", flush=True)
+            throughput.append((shards, per_second(index, drawings[:200])))
+            if shards == 1:
+                service["top"] = tops(index, drawings[:300])
+                status = index.fleet.status()[0]
+                service["bytes"] = status["bytes"] / rows
+                service["rows"] = rows
+    print("\n| shards | searches a second, four at once |\n|---|---|")
+    for shards, rate in throughput:
+        print(f"| {shards} | {rate:.1f} |")
+    service["answer"] = answer_cost()
+    return service
+
+
+def per_second(index: Index, drawings: list[Sketch]) -> float:
+    """Searches a second, several at once."""
+    waiting = list(drawings)
+
+    def client() -> None:
+        while waiting:
+            index.search(waiting.pop(), threads=1)
+
+    clients = [threading.Thread(target=client) for _ in range(CLIENTS)]
+    began = time.perf_counter()
+    for each in clients:
+        each.start()
+    for each in clients:
+        each.join()
+    return len(drawings) / (time.perf_counter() - began)
+
+
+def tops(index: ClusterIndex, drawings: list[Sketch]) -> list[float]:
+    """Milliseconds until one shard has named its 500 best, one thread."""
+    engine = index._view.collection.engine
+    assert isinstance(engine, ClusterEngine)
+    queries = [Query.of(drawing.points, index._view.settings) for drawing in drawings]
+    groups, prior = index._view.collection._groups, index._view.collection.prior
+    found = []
+    for query in queries:
+        with searching(DEADLINE):
+            found.append(timed(lambda q=query: engine.top(q, 500, groups=groups, prior=prior)))
+    return found
+
+
+def answer_cost() -> float:
+    """Milliseconds of the front's processor for each shard that it asks for 500 rows."""
+    reply = (np.arange(500), np.zeros(500, np.float32))
+    servers = [Server("127.0.0.1", lambda *_: reply) for _ in range(4)]
+    lines = [connect(server.address) for server in servers]
+    query = Query.of(made_up_drawing(0).points, Settings.preset(PRESET))
+    began = (
+        resource.getrusage(resource.RUSAGE_THREAD).ru_utime
+        + resource.getrusage(resource.RUSAGE_THREAD).ru_stime
+    )
+    times = 200
+    for _ in range(times):
+        for line in lines:
+            line.send(("top", ("key", query, 500, None)))
+        for line in lines:
+            line.recv()
+    usage = resource.getrusage(resource.RUSAGE_THREAD)
+    return 1e3 * (usage.ru_utime + usage.ru_stime - began) / (times * len(lines))
+
+
+def recovery(where: Path, drawings: list[Sketch], times: int) -> None:
+    """A shard's process is killed: when partial answers come, and when whole ones do again."""
+    partial, whole = [], []
+    with ClusterIndex.spread(where, ClusterOptions(shards=3, deadline=2.0)) as index:
+        for number in range(times):
+            while index.search(drawings[number]).covered < 1:
+                time.sleep(0.05)
+            victim = index.fleet.status()[number % 3]["pid"]
+            os.kill(victim, signal.SIGKILL)
+            began = time.perf_counter()
+            first = None
+            while True:
+                asked = time.perf_counter()
+                covered = index.search(drawings[number]).covered
+                if covered < 1:
+                    first = first or 1e3 * (time.perf_counter() - asked)
+                elif first is not None or time.perf_counter() - began > 5:
+                    break
+            partial.append(first or 0.0)
+            whole.append(time.perf_counter() - began)
+    print(
+        f"\nA shard's process killed {times} times: the first partial answer took "
+        f"{max(partial):.0f} ms at most; whole ones were back after {min(whole):.1f} to {max(whole):.1f} s."
+    )
+
+
+def simulation(service: dict[str, Any]) -> None:
+    """Latency of the first question by the number of shards, each with the rows of the measured one."""
+    random = np.random.default_rng(2)
+    measured_ms = np.array(service["top"])
+    rows, cost = service["rows"], service["answer"]
+    rate = 1e3 * statistics.median(measured_ms) / rows
+    print(
+        f"\nOne shard of {rows:,} rows, one thread: {statistics.median(measured_ms):.1f} ms (99th percentile "
+        f"{np.percentile(measured_ms, 99):.1f}), {rate:.2f} µs a row, {service['bytes']:.0f} bytes a row; "
+        f"{cost:.3f} ms of the front for each answer."
+    )
+
+    def answer(shape: tuple[int, ...]) -> np.ndarray:
+        network = ROUND_TRIP_MS * random.lognormal(0, 0.5, shape)
+        slow = SLOW_MS * (random.random(shape) < SLOW_SHARE)
+        return random.choice(measured_ms, shape) + network + slow
+
+    print("\n| shards | rows | ms, median | 99th | 99th, hedged | asked again |\n|---|---|---|---|---|---|")
+    for shards in SIMULATED:
+        draws = max(DRAWS // shards, 200)
+        first = answer((draws, shards))
+        after = 1.5 * np.percentile(answer((100_000,)), 95)
+        hedged = np.minimum(first, np.where(first > after, after + answer((draws, shards)), np.inf))
+        own = cost * shards  # the front takes one answer after the other
+        plain, better = (np.maximum(times.max(axis=1), own) + cost for times in (first, hedged))
+        print(
+            f"| {shards:,} | {shards * rows:,} | {np.median(better):.0f} | {np.percentile(plain, 99):.0f} | "
+            f"{np.percentile(better, 99):.0f} | {(first > after).mean():.1%} |",
+            flush=True,
+        )
+    sizes(rate, service["bytes"])
+
+
+def sizes(rate: float, row_bytes: float) -> None:
+    """What collections take: memory, and cores for half a second, from the measured rates."""
+    print(
+        "\n| pictures | views | rows in memory | names at a front | cores for 0.5 s |\n|---|---|---|---|---|"
+    )
+    for pictures in (10**6, 10**7, 10**8, 10**9, 10**10):
+        for views in (1, 12):
+            rows, names = pictures * views, pictures * 90 + pictures * views * 16
+            print(
+                f"| {pictures:,} | {views} | {_bytes(rows * row_bytes)} | {_bytes(names)} | "
+                f"{max(1, int(np.ceil(rows * rate / 5e5))):,} |"
+            )
+
+
+def _bytes(n: float) -> str:
+    for unit in ("MB", "GB", "TB"):
+        n /= 1e6 if unit == "MB" else 1e3
+        if n < 1000:
+            return f"{n:,.3g} {unit}"
+    return f"{n / 1e3:,.3g} PB"
+
+
+if __name__ == "__main__":
+    main()
