@@ -150,6 +150,28 @@ def test_new_commits_reach_the_shards_while_others_search(
         assert max(bytes_held) < 2 * min(bytes_held)
 
 
+def test_fronts_that_come_later_take_the_layout_that_is_there(
+    cluster: Any, made_up: Any, tmp_path: Path, drawings: Any
+) -> None:
+    where = tmp_path / "i"
+    Index.create(where, "compact", detector="canny")
+    write(where, made_up(range(60)))
+    with ClusterIndex.spread(where, ClusterOptions(shards=3, deadline=DEADLINE)) as one:
+        for last in (70, 95, 100):  # dealt from the start, these would lie elsewhere
+            write(where, made_up(range(len(one), last)))
+            one.refresh()
+        with ClusterIndex.spread(where, ClusterOptions(deadline=DEADLINE)) as other:
+            assert other.fleet.shards == 3
+            assert other._layout is not None
+            assert one._layout is not None
+            assert other._layout.keys == one._layout.keys
+            assert other.fleet.counts["started"] == 0
+            write(where, made_up(range(100, 103)))
+            other.refresh()
+            assert one.search(drawings[0]).covered == 1.0, "it is still at the version before"
+            assert same_hits(other.search(drawings[0]), Index.open(where).search(drawings[0]))
+
+
 def test_two_fronts_share_the_shards(cluster: Any, collection: Path, drawings: Any) -> None:
     options = ClusterOptions(shards=2, deadline=DEADLINE)
     with ClusterIndex.spread(collection, options) as one:

@@ -27,6 +27,8 @@ from .shard import Shard
 from .wire import Address, connect
 
 TICK_S = 0.25
+PING_S = 1.0
+"""Between two pings; more where there are hundreds of shards."""
 PATIENCE_S = 5.0
 """A shard that does not answer a ping for so long is replaced; one whose process ended, at once."""
 START_S = 30.0
@@ -78,9 +80,9 @@ class _Wanted:
     """What a shard is to hold."""
 
     key: str
+    layout: Layout
     recipe: str
     version: int
-    pieces: tuple[Any, ...]
 
 
 class _Replica:
@@ -92,6 +94,8 @@ class _Replica:
         self.address: Address | None = None
         self.held: set[str] = set()
         self.preparing = ""
+        self.pinged = float("-inf")
+        self.layout: Layout | None = None
         self.pending: dict[str, tuple[Any, float]] = {"hello": (actor.hello.remote(), time.monotonic())}
         self.dead = False
         self.busy = 0
@@ -217,10 +221,11 @@ class Fleet:
     def __init__(self, where: str, options: ClusterOptions) -> None:
         self.ray = ray_or_sentence()
         self.where, self.options = where, options
-        self.shards = options.shards or max(1, len(self._nodes()))
-        self._front = f"{os.uname().nodename}-{os.getpid()}-{secrets.token_hex(4)}"
         digest = hashlib.blake2b(where.encode(), digest_size=8).hexdigest()
-        self._name = f"{digest}-{options.device}-{self.shards}"
+        self._kind = f"{digest}-{options.device}"
+        self.shards = options.shards or self._shards_there() or max(1, len(self._nodes()))
+        self._front = f"{os.uname().nodename}-{os.getpid()}-{secrets.token_hex(4)}"
+        self._name = f"{self._kind}-{self.shards}"
         self._actor = self.ray.remote(Shard)
         self._slots = [(s, r) for s in range(self.shards) for r in range(options.replicas)]
         self._replicas: dict[tuple[int, int], _Replica] = {}
@@ -301,7 +306,7 @@ class Fleet:
         self.problems.clear()
         with self._lock:
             for shard, key in enumerate(layout.keys):
-                self._wanted[shard] = _Wanted(key, recipe, version, layout.of_shard(shard))
+                self._wanted[shard] = _Wanted(key, layout, recipe, version)
         self._wake.set()
         began = time.monotonic()
         while not all(self.ready(shard, key) for shard, key in enumerate(layout.keys)):
@@ -313,6 +318,17 @@ class Fleet:
                 return False
             time.sleep(0.02)
         return True
+
+    def layout_there(self) -> Layout | None:
+        """The layout that other fronts have given the shards, so that all of them have the same one."""
+        began = time.monotonic()
+        while time.monotonic() - began < START_S and not self.problems:
+            there = [self._replicas.get(slot) for slot in self._slots]
+            if all(replica is not None and replica.address is not None for replica in there):
+                break
+            time.sleep(0.02)
+        known = [replica.layout for replica in there if replica is not None and replica.layout is not None]
+        return known[0] if known else None
 
     def everywhere(self, call: Callable[[Any, str], Any], timeout: float) -> None:
         """Make a call of Ray's to every replica that holds its rows, and wait for all of them."""
@@ -363,19 +379,21 @@ class Fleet:
                 self.lose(replica)
         if replica.dead or replica.address is None:
             return
-        if "ping" not in replica.pending:
-            replica.pending["ping"] = (replica.actor.ping.remote(self._front), time.monotonic())
         wanted = self._wanted.get(replica.shard)
+        now = time.monotonic()
+        if "ping" not in replica.pending and now - replica.pinged > PING_S + len(self._slots) / 200:
+            replica.pinged = now
+            replica.pending["ping"] = (replica.actor.ping.remote(self._front, wanted and wanted.key), now)
         if wanted is not None and wanted.key not in replica.held and "prepare" not in replica.pending:
             replica.preparing = wanted.key
-            ref = replica.actor.prepare.remote(wanted.key, wanted.recipe, wanted.version, wanted.pieces)
+            ref = replica.actor.prepare.remote(replica.shard, wanted.layout, wanted.recipe, wanted.version)
             replica.pending["prepare"] = (ref, time.monotonic())
 
     def _heard(self, replica: _Replica, name: str, answer: Any) -> None:
         if name == "hello" and answer is None:  # another front has just sent it away
             self.lose(replica)
         elif name == "hello":
-            version, replica.node, replica.address = answer
+            version, replica.node, replica.address, replica.layout = answer
             if version != __version__:
                 raise ClusterError(
                     f"A node of the cluster has sketchseek {version}, and here is {__version__}: they have "
@@ -423,13 +441,22 @@ class Fleet:
         self.counts["started"] += 1
         return _Replica(*slot, incarnation, actor, node)
 
-    def _newest(self, slot: tuple[int, int]) -> tuple[int, Any]:
-        start = f"{self._name}-{slot[0]}-{slot[1]}-"
-        numbers = [
-            int(entry["name"].removeprefix(start))
+    def _names(self, start: str) -> list[str]:
+        """What follows in the names of actors that begin so."""
+        return [
+            entry["name"].removeprefix(start)
             for entry in self.ray.util.list_named_actors(all_namespaces=True)
             if entry["namespace"] == NAMESPACE and entry["name"].startswith(start)
         ]
+
+    def _shards_there(self) -> int | None:
+        """In how many shards another front has spread the index."""
+        found = self._names(f"{self._kind}-")
+        return int(found[0].split("-")[0]) if found else None
+
+    def _newest(self, slot: tuple[int, int]) -> tuple[int, Any]:
+        start = f"{self._name}-{slot[0]}-{slot[1]}-"
+        numbers = [int(name) for name in self._names(start)]
         if not numbers:
             return -1, None
         try:

@@ -17,6 +17,7 @@ from ..errors import SketchseekError
 from ..index import VIEWS_IN_A_BLINK, Index
 from ..search.hit import Hits
 from ..search.ranking import PRIOR
+from ..search.search import Options, search
 from ..shape.views import shares
 from ..storage.location import Location
 from ..storage.schema import settings_of
@@ -111,25 +112,19 @@ class ClusterIndex(Index):
 
     def search(self, sketch: Sketch | Source | Image.Image, k: int = 20, **options: Any) -> Hits:
         """See `Index.search`; `covered` says which share of the pictures answered before the deadline."""
+        snapshot, view = self._opened
+        chosen = Options(k, **{**options, "method": options.get("method") or self.method})
         with searching(self.fleet.options.deadline) as scope:
-            snapshot = self._snapshot
-            hits = super().search(sketch, k, **options)
+            hits = search(view, Sketch.of(sketch), chosen)
+        if not scope.lost:
+            return hits
         layout: Layout = snapshot.codes.layout  # type: ignore[attr-defined]
-        if scope.lost:
-            hits = Hits(
-                [hit for hit in hits if self._shard_of(layout, hit.id) not in scope.lost], hits.present
-            )
-            lost = sum(int(layout.pictures.of_shard[shard]) for shard in scope.lost)
-            hits.covered = round(1 - lost / max(len(layout.pictures), 1), 6)
-        return hits
-
-    def _shard_of(self, layout: Layout, identifier: str) -> int:
-        try:
-            number = self._view.number(identifier)
-        except SketchseekError:
-            return -1  # it has left the index meanwhile
-        shard, _ = layout.pictures.homes(np.array([number]))
-        return int(shard[0])
+        shards, _ = layout.pictures.homes(np.array([view.number(hit.id) for hit in hits], np.int64))
+        reached = ~np.isin(shards, list(scope.lost))
+        found = Hits([hit for hit, there in zip(hits, reached, strict=True) if there], hits.present)
+        lost = sum(int(layout.pictures.of_shard[shard]) for shard in scope.lost)
+        found.covered = round(1 - lost / max(len(layout.pictures), 1), 6)
+        return found
 
     def add(self, paths: Any, **options: Any) -> Report:
         """See `Index.add`."""
@@ -190,7 +185,7 @@ class ClusterIndex(Index):
             name=f"{self._location} {recipe.to_json()}",
             row_bytes=recipe.dimension + 4 * recipe.n_norms + 16,
             picture_bytes=2 * recipe.expansion.dimension if recipe.expansion else 0,
-            before=self._layout,
+            before=self._layout or self.fleet.layout_there(),
         )
         patience = None if before is None else CATCH_UP_S
         if not self.fleet.hold(layout, recipe.to_json(), version.number, patience=patience):

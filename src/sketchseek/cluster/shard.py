@@ -34,7 +34,7 @@ from ..storage.schema import Recipe, settings_of
 from ..storage.snapshot import fragment_name, read_pictures
 from ..storage.store import Version
 from .connection import ClusterError
-from .layout import Piece
+from .layout import Layout, Piece
 from .wire import Address, Server
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 LEASE_S = 60.0
 """A shard that no front has asked for so long ends."""
 KEPT = 2
-"""Versions of its rows that a shard holds: the newest, and the one that some front may still be at."""
+"""Versions of its rows that a shard holds besides those that fronts want: the newest, and the one before."""
 _NAMES = ("codes", "norms", "frames", "views", "is_line_art", "expansion")
 _OF_VIEWS = ("codes", "norms", "frames")
 
@@ -101,7 +101,8 @@ class Shard:
         self._threads = threads
         self._held: dict[str, _Rows] = {}
         self._lock = threading.Lock()
-        self._fronts: dict[str, float] = {}
+        self._fronts: dict[str, tuple[float, str | None]] = {}  # when each was seen, and what it wants
+        self._layout: Layout | None = None
         self._ending = False
         self._asked = time.monotonic()
         self._questions: Counter[str] = Counter()
@@ -110,23 +111,34 @@ class Shard:
         self._server = Server(host or ray.util.get_node_ip_address(), self._answer)
         threading.Thread(target=self._end_when_forgotten, daemon=True).start()
 
-    def hello(self) -> tuple[str, str, Address] | None:
-        """The version of sketchseek here, the node, and where questions are answered; None if it ends."""
-        self._asked = time.monotonic()
-        return None if self._ending else (__version__, self._node, self._server.address)
+    def hello(self) -> tuple[str, str, Address, Layout | None] | None:
+        """The version of sketchseek here, the node, where questions are answered, and the newest layout.
 
-    def prepare(self, key: str, recipe: str, version: int, pieces: Sequence[Piece]) -> None:
-        """Load some pieces of a version of the table, to be known by `key`; those held already are kept."""
+        None if it is about to end.
+        """
+        self._asked = time.monotonic()
+        return None if self._ending else (__version__, self._node, self._server.address, self._layout)
+
+    def prepare(self, shard: int, layout: Layout, recipe: str, version: int) -> None:
+        """Load the pieces of a shard from a version of the table; those held already are kept."""
         with self._lock:
             self._asked = time.monotonic()
+            self._layout = layout
+            key, pieces = layout.keys[shard], layout.of_shard(shard)
             if key in self._held:
                 self._held[key] = self._held.pop(key)  # the newest again
                 return
             settings = settings_of(Recipe.from_json(recipe))
             rows = _Rows.of(pieces, self._parts(pieces, version), settings, self._device)
             self._held[key] = rows
-            while len(self._held) > KEPT:
-                del self._held[next(iter(self._held))]
+            wanted = {key for _, key in self._recent_fronts().values()}
+            for old in list(self._held)[:-KEPT]:
+                if old not in wanted:
+                    del self._held[old]
+
+    def _recent_fronts(self) -> dict[str, tuple[float, str | None]]:
+        since = time.monotonic() - LEASE_S / 4
+        return {name: front for name, front in self._fronts.items() if front[0] > since}
 
     def _parts(self, pieces: Sequence[Piece], number: int) -> list[dict[str, NDArray[Any]]]:
         import lance
@@ -156,16 +168,16 @@ class Shard:
             parts = [{n: a for n, a in read_pictures(version, [])[0].items() if n in _NAMES}]
         return parts
 
-    def ping(self, front: str) -> list[str]:
-        """What is held, from the oldest to the newest; a front says so that it is there."""
-        self._fronts[front] = self._asked = time.monotonic()
+    def ping(self, front: str, wanted: str | None) -> list[str]:
+        """What is held, from the oldest to the newest. A front says that it is there, and what it wants."""
+        self._asked = time.monotonic()
+        self._fronts[front] = (self._asked, wanted)
         return list(self._held)
 
     def release(self, front: str) -> bool:
         """A front leaves; whether it is the last one, and shall end the shard, which no other then joins."""
         self._fronts.pop(front, None)
-        recent = time.monotonic() - LEASE_S / 4
-        self._ending = not any(seen > recent for seen in self._fronts.values())
+        self._ending = not self._recent_fronts()
         return self._ending
 
     def status(self) -> dict[str, Any]:
