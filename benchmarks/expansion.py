@@ -1,5 +1,7 @@
 """Query expansion and blending on an annotated set: every variant, with intervals, for `make results`.
 
+What ships is measured as it ships, through `Experiment.run`; variants that don't are matrices of scores.
+
 What was learned for drawings is taken from held-out twins in training/drawings, whose training saw none of
 the categories that are scored here; the files in the package saw all of them.
 """
@@ -7,37 +9,30 @@ the categories that are scored here; the files in the package saw all of them.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
 from sketchseek.contours.picture import load_picture
-from sketchseek.depiction import (
-    EXPAND,
-    PictureDescriber,
-    Pictures,
-    ShapeScores,
-    get_describer,
-    rerank,
-)
+from sketchseek.depiction import EXPAND, Depiction, PictureDescriber, Pictures, get_describer
 from sketchseek.depiction.quantisation import ProductCodes
 from sketchseek.evaluation.depiction import descriptors
 from sketchseek.evaluation.experiment import Experiment
 from sketchseek.evaluation.extraction import cache_folder
 from sketchseek.evaluation.metrics import average_precision, bootstrap_interval, precision_at
-from sketchseek.search.clutter import local_scores
-from sketchseek.search.ranking import located
-from sketchseek.search.search import Answer, Options, place_hits
-from sketchseek.search.view import PictureContours
+from sketchseek.evaluation.scoring import QueryScore
+from sketchseek.search.search import EngineScores, Options, place_hits, ranked
+from sketchseek.search.view import PictureContours, View
 from sketchseek.shape.query import Query
 from sketchseek.shape.settings import Settings
 
 TWINS = Path(__file__).parents[1] / "training" / "drawings"
 HELD_OUT = {"efficientnet": TWINS / "heldout.npz", "dinov2": TWINS / "dinov2-heldout.npz"}
-BOXED = 60
-"""Drawings of each set whose hits are described by their boxes, one network pass a hit."""
+SAMPLE = 60
+"""Drawings of each set with which approximations and boxes are looked at, at random."""
 Scores = np.ndarray
 
 
@@ -51,48 +46,75 @@ def z(x: np.ndarray) -> np.ndarray:
 
 @dataclass
 class Set:
-    """Scores (queries, photos) and descriptors of one set, and what is right."""
+    """One set: what is right in it, its photos' descriptors, and scores (queries, photos) of two kinds."""
 
     experiment: Experiment
-    cosine: Scores
-    """By shape, as the paper scores it."""
-    local: Scores
-    """By shape, normalised where the drawing was found."""
-    photos: np.ndarray
-    """(n, d): as the index stores them."""
+    describer: PictureDescriber
+    """The held-out twin."""
     drawings: np.ndarray
     """(q, d): centred, of length 1."""
-    describer: PictureDescriber
 
     def __post_init__(self) -> None:
-        queries = self.experiment.data.queries
-        self.name = self.experiment.data.name
-        self.relevant = np.zeros(self.cosine.shape, bool)
-        for i, query in enumerate(queries):
+        e = self.experiment
+        self.name = e.data.name
+        self.relevant = np.zeros((len(e.data.queries), len(e.data.photos)), bool)
+        for i, query in enumerate(e.data.queries):
             self.relevant[i, list(query.relevant)] = True
-        self.instance = np.array([-1 if q.instance is None else q.instance for q in queries])
-        self.shape = self.cosine
-        self.vectors = unit(self.photos - self.photos.mean(0))
+        self.instance = np.array([-1 if q.instance is None else q.instance for q in e.data.queries])
+        self.stored = descriptors(e.data, self.describer)
+        photos = self.stored.astype(np.float32)
+        self.vectors = unit(photos - photos.mean(0))
         self.network = self.drawings @ self.vectors.T
-        self.pictures = Pictures(self.photos.astype(np.float16))
+
+    @cached_property
+    def view(self) -> View:
+        """The photos as a search sees them."""
+        return self.seen(Pictures(self.stored, self.describer.usual))
+
+    def seen(self, pictures: Pictures) -> View:
+        """The same with other descriptors of what they depict."""
+        return self.experiment.view(
+            Settings.preset(), depiction=Depiction(lambda: pictures, lambda _: self.describer)
+        )
+
+    @cached_property
+    def shape(self) -> Scores:
+        """By shape, as it is blended."""
+        collection, everything = self.view.collection, np.arange(len(self.view))
+        asked = [Query.of(sketch.points, self.view.settings) for sketch in self.experiment.sketches]
+        return np.array([EngineScores(collection, query, Options()).at(everything) for query in asked])
 
 
 def load(e: Experiment, network: str = "efficientnet") -> Set:
-    """Shape scores computed; the network's opinions computed, or remembered while network and data stay."""
+    """The network's opinions are computed, or remembered while network and data stay."""
     twin = get_describer(network, learned=HELD_OUT[network])
     lines = [line.tobytes() for sketch in e.sketches for line in sketch.strokes]
-    cosine, local = shape_scores(e)
-    return Set(
-        experiment=e,
-        cosine=cosine,
-        local=local,
-        photos=descriptors(e.data, twin).astype(np.float32),
-        drawings=kept(
-            [twin.version.encode(), HELD_OUT[network].read_bytes(), *lines],
-            lambda: np.array([twin.drawing(sketch.strokes) for sketch in e.sketches]),
-        ),
-        describer=twin,
+    drawings = kept(
+        [twin.version.encode(), HELD_OUT[network].read_bytes(), *lines],
+        lambda: np.array([twin.drawing(sketch.strokes) for sketch in e.sketches]),
     )
+    return Set(e, Remembering(twin, e, drawings), drawings)
+
+
+class Remembering:
+    """A network that was asked about these drawings before."""
+
+    def __init__(self, network: PictureDescriber, e: Experiment, drawings: np.ndarray) -> None:
+        self._network = network
+        self._known = {_key(s.strokes): v for s, v in zip(e.sketches, drawings, strict=True)}
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._network, name)
+
+    def __call__(self, pixels: np.ndarray) -> np.ndarray:
+        return self._network(pixels)
+
+    def drawing(self, strokes: Sequence[np.ndarray]) -> np.ndarray:
+        return self._known[_key(strokes)]
+
+
+def _key(strokes: Sequence[np.ndarray]) -> bytes:
+    return b"".join(line.tobytes() for line in strokes)
 
 
 def kept(source: list[bytes], make: Callable[[], np.ndarray]) -> np.ndarray:
@@ -107,20 +129,66 @@ def kept(source: list[bytes], make: Callable[[], np.ndarray]) -> np.ndarray:
     return np.load(path)
 
 
-def shape_scores(e: Experiment) -> tuple[Scores, Scores]:
-    """Of every drawing with every photo, at the defaults: the cosine, and normalised locally."""
-    settings = Settings.preset()
-    collection = e.view(settings).collection
-    cosine, local = [], []
-    for sketch in e.sketches:
-        query = Query.of(sketch.points, settings)
-        placed = located(collection, query, np.arange(len(collection)))
-        cosine.append(placed.score)
-        local.append(local_scores(collection, query, placed))
-    return np.array(cosine), np.array(local)
+# What ships
 
 
-# The variants: each gives scores (queries, photos).
+def shipped(s: Set, **options: float) -> list[QueryScore]:
+    """What a search answers, by a network that saw none of these categories."""
+    return s.experiment.run(s.view, Options(**options), place=False)
+
+
+def shipped_cell(scores: list[QueryScore]) -> str:
+    precisions = np.array([q.average_precision for q in scores])
+    low, high = bootstrap_interval(precisions)
+    p20 = np.mean([q.precision[20] for q in scores])
+    text = f"{100 * precisions.mean():.1f} [{100 * low:.1f}, {100 * high:.1f}] ({100 * p20:.1f})"
+    if scores[0].instance_rank is None:
+        return text
+    return f"{text} R@10 {100 * np.mean([found_by(q) for q in scores]):.1f}"
+
+
+def found_by(q: QueryScore, depth: int = 10) -> bool:
+    return q.instance_rank is not None and q.instance_rank <= depth
+
+
+def shipped_row(name: str, sets: list[Set], **options: float) -> str:
+    return f"| {name} | " + " | ".join(shipped_cell(shipped(s, **options)) for s in sets) + " |"
+
+
+def coded(s: Set, others: list[Set], candidates: int) -> str:
+    """What 64-byte codes, trained on the photos of other sets, change in mAP."""
+    some = s.experiment.sample(SAMPLE)
+    exact = some.run(s.view, place=False)
+    approximate = some.run(s.seen(Coded(s, others, candidates)), place=False)
+    return signed(
+        [a.average_precision - b.average_precision for a, b in zip(approximate, exact, strict=True)]
+    )
+
+
+def signed(gain: list[float]) -> str:
+    low, high = bootstrap_interval(gain)
+    return f"{100 * np.mean(gain):+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]"
+
+
+class Coded(Pictures):
+    """Candidates by codes, their exact products from the stored vectors: as with a large collection."""
+
+    def __init__(self, s: Set, others: list[Set], candidates: int) -> None:
+        super().__init__(s.stored)
+        codes = ProductCodes.train(np.concatenate([o.vectors for o in others]).astype(np.float32), len(self))
+        codes.encode([s.vectors.astype(np.float32)])
+        self._decoded, self._candidates = codes.decoded(), candidates
+        self._exact = self.vectors(np.arange(len(self)))
+
+    def products(self, query: np.ndarray) -> np.ndarray:
+        products = self._decoded @ query
+        if self._candidates:
+            best = np.argpartition(-products, self._candidates)[: self._candidates]
+            products[best] = self._exact[best] @ query
+        return products
+
+
+# Variants that don't ship: each gives scores (queries, photos).
 
 
 def blended(s: Set, weight: float) -> Scores:
@@ -161,42 +229,16 @@ def mixed(how: Callable[[Set, Scores, int], Scores], weight: float) -> Callable[
     return lambda s, scores, n: z(how(s, scores, n)) + weight * z(scores)
 
 
-def shipped(
-    s: Set,
-    expand: int = EXPAND,
-    blend: float | None = None,
-    pictures: Pictures | None = None,
-    shape: Scores | None = None,
-) -> Scores:
-    """What Index.search does."""
-    scores = np.full(s.shape.shape, -np.inf)
-    for i, (row, drawing) in enumerate(zip(s.shape if shape is None else shape, s.drawings, strict=True)):
-        ids, score = rerank(
-            ShapeScores(row),
-            pictures or s.pictures,
-            len(row),
-            drawing=drawing,
-            expand=expand,
-            blend=s.describer.blend if blend is None else blend,
-        )
-        scores[i, ids] = score
-    return scores
-
-
-def figures(s: Set, scores: Scores) -> tuple[np.ndarray, float, float | None]:
-    """Average precision of each query; P@20; recall of the instance at 10."""
+def cell(s: Set, scores: Scores) -> str:
     order = np.argsort(-scores, axis=1, kind="stable")
     right = np.take_along_axis(s.relevant, order, 1)
-    precision = float(np.mean([precision_at(row, 20) for row in right]))
-    found = (order[:, :10] == s.instance[:, None]).any(1).mean() if s.instance[0] >= 0 else None
-    return np.array([average_precision(row) for row in right]), precision, found
-
-
-def cell(s: Set, scores: Scores) -> str:
-    precisions, p20, recall = figures(s, scores)
+    precisions = np.array([average_precision(row) for row in right])
     low, high = bootstrap_interval(precisions)
+    p20 = np.mean([precision_at(row, 20) for row in right])
     text = f"{100 * precisions.mean():.1f} [{100 * low:.1f}, {100 * high:.1f}] ({100 * p20:.1f})"
-    return text if recall is None else f"{text} R@10 {100 * recall:.1f}"
+    if s.instance[0] < 0:
+        return text
+    return f"{text} R@10 {100 * (order[:, :10] == s.instance[:, None]).any(1).mean():.1f}"
 
 
 def row(name: str, sets: list[Set], scores: Callable[[Set], Scores]) -> str:
@@ -211,77 +253,31 @@ def header(title: str, sets: list[Set]) -> list[str]:
     ]
 
 
-def difference(
-    name: str, sets: list[Set], better: Callable[[Set], Scores], than: Callable[[Set], Scores]
-) -> str:
-    cells = []
-    for s in sets:
-        gain = figures(s, better(s))[0] - figures(s, than(s))[0]
-        low, high = bootstrap_interval(gain)
-        cells.append(f"{100 * gain.mean():+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]")
-    return f"| {name} | " + " | ".join(cells) + " |"
-
-
-class Coded(Pictures):
-    """Candidates by codes, their exact products from the stored vectors: as with a large collection."""
-
-    def __init__(self, s: Set, others: list[Set], candidates: int) -> None:
-        super().__init__(s.photos.astype(np.float16))
-        codes = ProductCodes.train(np.concatenate([o.vectors for o in others]).astype(np.float32), len(self))
-        codes.encode([s.vectors.astype(np.float32)])
-        self._decoded, self._candidates = codes.decoded(), candidates
-        self._exact = self.vectors(np.arange(len(self)))
-
-    def products(self, query: np.ndarray) -> np.ndarray:
-        products = self._decoded @ query
-        if self._candidates:
-            best = np.argpartition(-products, self._candidates)[: self._candidates]
-            products[best] = self._exact[best] @ query
-        return products
-
-
-def coded(s: Set, sets: list[Set], candidates: int) -> Scores:
-    """The default with 64-byte codes, trained on the photos of the other sets."""
-    return shipped(s, pictures=Coded(s, [o for o in sets if o is not s], candidates))
-
-
 def boxed(s: Set, n: int = EXPAND) -> list[str]:
     """Cells: expansion by whole pictures, and its change when only each hit's box is described, or both.
 
-    One round, weights by standing out, the first n hits of the blend, the same drawings in all three.
+    One round, weights by standing out, the first n hits of what ships without expanding, the same drawings in
+    all three.
     """
     e = s.experiment
-    chosen = np.sort(np.random.default_rng(0).permutation(len(e.sketches))[:BOXED])
-    scores = blended(s, s.describer.blend)[chosen]
-    view = e.view(Settings.preset())
-    mean = s.photos.mean(0)
-    found: dict[str, list[np.ndarray]] = {"whole": [], "box": [], "both": []}
-    for i, row in zip(chosen, scores, strict=True):
-        first = np.argsort(-row)[: 3 * n]
-        weights = row[first[:n]] - row[first[-1]]
-        query = Query.of(e.sketches[i].points, view.settings)
-        answer = Answer(query, located(view.collection, query, first[:n]), row[first[:n]], row[first[:n]])
-        boxes = [np.array(hit.box) for hit in place_hits(view, e.sketches[i], answer, Options(n))]
+    chosen = np.sort(np.random.default_rng(0).permutation(len(e.sketches))[:SAMPLE])
+    mean = s.stored.astype(np.float32).mean(0)
+    found: dict[str, list[float]] = {"whole": [], "box": [], "both": []}
+    for i in chosen:
+        answer = ranked(s.view, e.sketches[i], Options(3 * n, expand=0))
+        first, weights = answer.ranking.ids[:n], answer.score[:n] - answer.score[-1]
+        hits = place_hits(s.view, e.sketches[i], answer.take(slice(n)), Options(n))
         crops = [
-            crop(load_picture(e.data.photos[p]).pixels, b, e.contours[p])
-            for p, b in zip(first, boxes, strict=False)
+            crop(load_picture(e.data.photos[p]).pixels, np.array(hit.box), e.contours[p])
+            for p, hit in zip(first, hits, strict=True)
         ]
         box = unit(np.array([s.describer(c) for c in crops]) - mean)
-        whole = s.vectors[first[:n]]
+        whole = s.vectors[first]
         for kind, vectors in (("whole", whole), ("box", box), ("both", unit(whole + box))):
-            found[kind].append(s.vectors @ unit(weights @ vectors))
-    precisions = {
-        kind: np.array(
-            [average_precision(s.relevant[i][np.argsort(-x)]) for i, x in zip(chosen, rows, strict=True)]
-        )
-        for kind, rows in found.items()
-    }
-    cells = [f"{100 * precisions['whole'].mean():.1f}"]
-    for kind in ("box", "both"):
-        change = 100 * (precisions[kind] - precisions["whole"])
-        low, high = bootstrap_interval(change)
-        cells.append(f"{change.mean():+.1f} [{low:+.1f}, {high:+.1f}]")
-    return cells
+            order = np.argsort(-(s.vectors @ unit(weights @ vectors)))
+            found[kind].append(average_precision(s.relevant[i][order]))
+    changes = [np.subtract(found[kind], found["whole"]).tolist() for kind in ("box", "both")]
+    return [f"{100 * np.mean(found['whole']):.1f}", *map(signed, changes)]
 
 
 def crop(pixels: np.ndarray, box: np.ndarray, photo: PictureContours, margin: float = 0.1) -> np.ndarray:
@@ -309,34 +305,24 @@ VARIANTS: dict[str, Callable[[Set, Scores, int], Scores]] = {
 def sections(sets: list[Set]) -> str:
     """All tables, as Markdown."""
     lines = header("As shipped", sets)
-    lines.append(row("shape, expanded", sets, lambda s: shipped(s, blend=0)))
-    lines.append(row("everything", sets, shipped))
-    lines.append(
-        difference(
-            "shape's part normalised locally",
-            sets,
-            lambda s: shipped(s, shape=s.local),
-            lambda s: shipped(s, shape=s.cosine),
-        )
-    )
+    lines.append(shipped_row("shape, expanded", sets, blend=0.0))
+    lines.append(shipped_row("shape and drawing, not expanded", sets, expand=0))
+    lines.append(shipped_row("everything", sets))
+    lines += header(f"64-byte codes, change of mAP, {SAMPLE} drawings of each set", sets)
     for candidates in (0, 100, 200):
-        name = f"64-byte codes, {candidates} candidates re-scored"
-        lines.append(difference(name, sets, lambda s, c=candidates: coded(s, sets, c), shipped))
-    plain_mean = "everything against the plain mean of 3"
-    lines.append(
-        difference(plain_mean, sets, shipped, lambda s: average(s, blended(s, s.describer.blend), 3))
-    )
+        cells = [coded(s, [o for o in sets if o is not s], candidates) for s in sets]
+        lines.append(f"| {candidates} candidates re-scored | " + " | ".join(cells) + " |")
 
     lines += header("The drawing through the network, alone", sets)
     lines.append(row("with normalisation for drawings", sets, lambda s: s.network))
 
     lines += header("Blended with the shape", sets)
-    lines.append(row("shape alone", sets, lambda s: s.shape))
-    for weight in (0.25, 0.5, 0.75, 1.0, 1.5, 2.0):
+    lines.append(row("shape alone, the plain cosine", sets, lambda s: s.shape))
+    for weight in (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0):
         lines.append(row(f"blend {weight}", sets, lambda s, w=weight: blended(s, w)))
 
     lines += header(
-        f"Only the box in which the drawing was found, n = {EXPAND}, {BOXED} drawings of each set", sets
+        f"Only the box in which the drawing was found, n = {EXPAND}, {SAMPLE} drawings of each set", sets
     )
     columns = [boxed(s) for s in sets]
     for i, name in enumerate(("whole pictures", "boxes", "pictures and boxes, averaged")):
@@ -348,7 +334,7 @@ def sections(sets: list[Set]) -> str:
     ):
         lines += header(title, sets)
         lines.append(row("not expanded", sets, first))
-        for n in (1, 3, 5, 10, 20):
+        for n in (1, 3, 10):
             for name, how in VARIANTS.items():
                 if n > 1 or name == "mean":
                     lines.append(row(f"{name}, n = {n}", sets, lambda s, h=how, n=n, f=first: h(s, f(s), n)))

@@ -20,6 +20,7 @@ import numpy as np
 
 import confidence
 import expansion
+import large_scale
 import planted
 import statements
 from sketchseek.errors import SketchseekError
@@ -172,8 +173,19 @@ def main_table(r: Results) -> str:
         r.with_moved,
     )
     lines = [shape, "", *head([s.name for s in r.depicted])]
-    lines.append(expansion.row("everything", r.depicted, expansion.shipped))
+    lines.append(expansion.shipped_row("everything", r.depicted))
+    lines += _with_dinov2(r)
     return "\n".join(lines)
+
+
+def _with_dinov2(r: Results) -> list[str]:
+    """The same with the stronger network, where its weights are installed."""
+    try:
+        stronger = [expansion.load(e, "dinov2") for e in r.sets()]
+    except SketchseekError as error:
+        say(f"without dinov2: {error}")
+        return []
+    return [expansion.shipped_row("everything, dinov2", stronger)]
 
 
 def precisions(r: Results) -> str:
@@ -405,6 +417,7 @@ def by_confidence(r: Results) -> str:
 SECTIONS: dict[str, Callable[[Results], str]] = {
     "main": main_table,
     "precisions": precisions,
+    "large": lambda r: large_scale.table(r.jobs),
     "ethz": ethz,
     "unchosen": unchosen,
     "detectors": detectors,
@@ -441,7 +454,7 @@ def main() -> None:
             print(f"{tables[name]}\n", flush=True)
     if args.only:
         return
-    for name in ("alignment", "hits"):
+    for name in ("alignment", "detection", "hits"):
         figures.draw(name, FIGURES / f"{name}.png")
     text = (ROOT / "benchmarks" / "results.md").read_text(encoding="utf-8")
     for name, found in tables.items():

@@ -1,11 +1,26 @@
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sketchseek.depiction import pictures as pictures_module
-from sketchseek.depiction.expand import ShapeScores, default_expand, rerank
+from sketchseek.depiction.expand import default_expand, rerank
 from sketchseek.depiction.pictures import Pictures
+
+
+@dataclass(frozen=True)
+class ShapeScores:
+    """Shape scores that are all there: (n,)."""
+
+    scores: np.ndarray
+
+    def best(self, k):
+        return np.argsort(-self.scores, kind="stable")[:k]
+
+    def at(self, ids):
+        return self.scores[ids]
 
 
 def world(n=300, per=30, d=64, seed=0):

@@ -2,7 +2,7 @@
 
 from .depiction import Depiction
 from .describers import PictureDescriber, get_describer, usual_mean
-from .expand import EXPAND, Shape, ShapeScores, default_expand, rerank
+from .expand import EXPAND, Shape, default_expand, rerank
 from .graph import MISSING_EXTRA, has_extra, need_extra
 from .pictures import CodeCache, Pictures
 
@@ -14,7 +14,6 @@ __all__ = [
     "PictureDescriber",
     "Pictures",
     "Shape",
-    "ShapeScores",
     "default_expand",
     "get_describer",
     "has_extra",

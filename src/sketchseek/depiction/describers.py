@@ -27,7 +27,7 @@ _IMAGENET = (
 _STRIDE = 32
 PICTURE_SIDE = 320
 DRAWING_SIDE = 224
-TAUGHT = {"efficientnet": 0.75, "dinov2": 2.0}
+TAUGHT = {"efficientnet": 2.0, "dinov2": 2.0}
 """The networks that see drawings, and what that weighs beside the shape (docs/expansion.md)."""
 
 

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .pictures import Pictures
 from .quantisation import Ids, Vector
@@ -43,21 +42,6 @@ class Shape(Protocol):
 
     def at(self, ids: Ids) -> Vector:
         """The scores of some pictures."""
-
-
-@dataclass(frozen=True)
-class ShapeScores:
-    """Shape scores that are all there: (n,)."""
-
-    scores: NDArray[np.float32]
-
-    def best(self, k: int) -> Ids:
-        """The k best pictures, by number, best first."""
-        return np.argsort(-self.scores, kind="stable")[:k]
-
-    def at(self, ids: Ids) -> Vector:
-        """The scores of some pictures."""
-        return self.scores[ids]
 
 
 def default_expand(pictures: int) -> int:

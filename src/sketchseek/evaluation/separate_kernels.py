@@ -33,8 +33,7 @@ class SeparateKernels:
     def of(cls, pictures: Iterable[Points], settings: Settings) -> SeparateKernels:
         """One-byte descriptors of the pictures, as many as the settings have scales, on harmonic maps."""
         points = list(pictures)
-        alone = [_harmonic(settings, scale) for scale in settings.scales]
-        return cls(tuple(Collection.of(points, one) for one in alone))
+        return cls(tuple(Collection.of(points, alone) for alone in settings_of_kernels(settings)))
 
     def rank(self, drawing: Points, mirror: bool = True, threads: int | None = None) -> Ranking:
         """Every picture, by the best of its descriptors' exact scores."""
@@ -63,6 +62,11 @@ class SeparateKernels:
             dx=chosen([found.dx for _, _, found in placed])[order],
             dy=chosen([found.dy for _, _, found in placed])[order],
         )
+
+
+def settings_of_kernels(settings: Settings) -> tuple[Settings, ...]:
+    """Those of each scale's descriptor."""
+    return tuple(_harmonic(settings, scale) for scale in settings.scales)
 
 
 def _harmonic(settings: Settings, scale: float) -> Settings:
