@@ -10,6 +10,8 @@ from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command line does, before anything imports NumPy
+
 import pytest
 from PIL import Image, ImageDraw
 

@@ -45,6 +45,8 @@ WATCH_RETRY_S = 3600.0  # between two tries to read what the machine failed to r
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit status is 0 done, 1 could not do it, 2 wrong usage."""
     _forgiving_streams()
+    # The engine has threads of its own; NumPy's products here are small, and its threads would wait busily.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     words = _with_network(sys.argv[1:] if arguments is None else arguments)
     args = build_parser(words).parse_args(words)
     try:
