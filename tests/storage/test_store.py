@@ -618,3 +618,15 @@ class TestSnapshot:
         monkeypatch.setattr(snapshot_module, "read_pictures", meanwhile)
         snapshot = Snapshot.of(store)
         assert (snapshot.version, snapshot.ids.tolist()) == (before, [b"a", b"b"])
+
+
+def test_nothing_is_read_that_is_not_what_was_written(store: Store) -> None:
+    """Lance trusts what it reads: a flipped bit may ask for a terabyte of memory, which ends the process."""
+    for name in "ab":
+        add(store, name)
+    victim = sorted(Path(store.location.table, "data").glob("*.lance"))[0]
+    content = bytearray(victim.read_bytes())
+    content[len(content) // 2] ^= 1
+    victim.write_bytes(content)
+    with pytest.raises(DamagedError, match="changed"):
+        Store.open(store.location.text).table(["id"])

@@ -47,6 +47,7 @@ _ATTEMPTS = 100
 T = TypeVar("T")
 KEEP_OLD_VERSIONS = timedelta(minutes=10)  # a reader that opened a version may go on reading it
 MANY_FRAGMENTS = 32
+LITTLE = 2**31  # bytes that are verified before they are read, a second or two
 
 
 @dataclass(frozen=True)
@@ -107,12 +108,23 @@ class Version:
         """
         names = to_read(columns, self.schema)
         chosen = {} if part is None else {"offset": part.start, "limit": len(part)}
+        self.verify_little(fragments)
         with reading(self.location):
             scanner = self.dataset.scanner(
                 columns=names, filter=where, fragments=fragments, scan_in_order=True, **chosen
             )
             for batch in scanner.to_batches():
                 yield completed(batch, self.schema)
+
+    def verify_little(self, fragments: list[Any] | None = None) -> None:
+        """Verify fragments, or all, unless they are so large that this would take long.
+
+        Lance trusts what it reads: a flipped bit may ask for so much memory that the process ends.
+        """
+        if not self.location.is_uri:
+            there = self.dataset.get_fragments() if fragments is None else fragments
+            if sum(f.file_size_bytes or 0 for g in there for f in g.data_files()) <= LITTLE:
+                self.verify(there)
 
     def verify(self, fragments: Iterable[Any]) -> None:
         """Raise DamagedError unless the files of these fragments are what was written."""
@@ -266,6 +278,7 @@ class Store:
         import pyarrow as pa
         import pyarrow.compute as pc
 
+        self.current.verify_little()
         with reading(self.location):
             table = self.dataset.to_table(columns=["id"], with_row_address=True)
             found = pc.is_in(table["id"], pa.array(list(ids), pa.string()))
