@@ -10,6 +10,9 @@ from typing import Any
 from sketchseek.indexing.commits import _table
 from sketchseek.storage.store import Change, Store
 
+NODE = {"num_cpus": 1, "object_store_memory": 80 << 20}
+"""Of each node of the cluster."""
+
 
 def write(where: Path | str, rows: list[dict[str, Any]]) -> None:
     """Rows into an index, as one commit."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from comparing import write
+from comparing import NODE, write
 
 from sketchseek import Index, Sketch
 from sketchseek.contours.made_up import random_curves
@@ -17,7 +17,6 @@ from sketchseek.indexing.worker import Described, Shape
 from sketchseek.shape.descriptor import describe, encode, norms
 from sketchseek.shape.settings import Settings
 
-NODE = {"num_cpus": 1, "object_store_memory": 80 << 20}
 STAR = [(50, 0), (61, 36), (98, 36), (68, 58), (79, 94), (50, 72), (21, 94), (32, 58), (2, 36), (39, 36)]
 HOUSE = [(50, 0), (100, 45), (85, 45), (85, 95), (15, 95), (15, 45), (0, 45)]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from comparing import alive, eventually, same_hits
+from comparing import NODE, alive, eventually, same_hits
 
 from sketchseek import Index
 
@@ -21,8 +21,6 @@ from sketchseek.cluster.index import ClusterIndex
 
 def test_a_node_and_its_shard_are_killed(cluster: Any, collection: Path, drawings: Any) -> None:
     import ray
-
-    from conftest import NODE
 
     alone = Index.open(collection).search(drawings[0], 30)
     with ClusterIndex.spread(collection, ClusterOptions(shards=3, deadline=30.0)) as index:

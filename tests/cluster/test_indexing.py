@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from comparing import eventually
+from comparing import NODE, eventually
 
 from sketchseek import Index, Sketch, SketchseekError
 
@@ -54,8 +54,6 @@ def test_a_node_is_killed_half_way(
     cluster: Any, many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import ray
-
-    from conftest import NODE
 
     monkeypatch.setattr(workers_module, "BATCH", 3)
     index = Index.create(tmp_path / "index", detector="canny")
