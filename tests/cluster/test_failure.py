@@ -18,6 +18,9 @@ pytest.importorskip("ray", reason="ray is not installed: make test-cluster insta
 from sketchseek.cluster.fleet import ClusterOptions
 from sketchseek.cluster.index import ClusterIndex
 
+SLOW = 120.0
+"""Seconds that a slow shard takes: nobody waits for it."""
+
 
 def test_a_node_and_its_shard_are_killed(cluster: Any, collection: Path, drawings: Any) -> None:
     import ray
@@ -45,17 +48,17 @@ def test_a_node_and_its_shard_are_killed(cluster: Any, collection: Path, drawing
 
 
 def test_without_one_shard_the_answer_says_so(cluster: Any, collection: Path, drawings: Any) -> None:
-    with ClusterIndex.spread(collection, ClusterOptions(shards=3, deadline=2.0)) as index:
+    with ClusterIndex.spread(collection, ClusterOptions(shards=3, deadline=16.0)) as index:
         index.search(drawings[0])
         slow = index.fleet._replicas[1, 0]
         import ray
 
-        ray.get(slow.actor.slow_down.remote(20.0))
+        ray.get(slow.actor.slow_down.remote(SLOW))
         began = time.monotonic()
         partial = index.search(drawings[0], 900)
         took = time.monotonic() - began
         pictures = index.fleet.status()[1]["pictures"]
-        assert took < 15.0, "it did not wait for the slow one"
+        assert took < SLOW, "it did not wait for the slow one"
         assert partial.covered == pytest.approx(1 - pictures / 900, abs=1e-5)
         assert len(partial) == 900 - pictures
         ray.get(slow.actor.slow_down.remote(0.0))
@@ -66,15 +69,15 @@ def test_a_second_replica_answers_for_a_slow_one(cluster: Any, collection: Path,
     import ray
 
     alone = Index.open(collection).search(drawings[1])
-    with ClusterIndex.spread(collection, ClusterOptions(shards=2, replicas=2, deadline=60.0)) as index:
+    with ClusterIndex.spread(collection, ClusterOptions(shards=2, replicas=2, deadline=300.0)) as index:
         assert eventually(lambda: {row["state"] for row in index.fleet.status()} == {"ready"}, 60)
         nodes = {(row["shard"], row["node"]) for row in index.fleet.status()}
         assert len(nodes) == 4, "replicas of a shard are on different nodes"
-        ray.get(index.fleet._replicas[0, 0].actor.slow_down.remote(25.0))
+        ray.get(index.fleet._replicas[0, 0].actor.slow_down.remote(SLOW))
         for _ in range(4):
             began = time.monotonic()
             assert same_hits(index.search(drawings[1]), alone)
-            assert time.monotonic() - began < 24.0
+            assert time.monotonic() - began < SLOW
         assert index.fleet.counts["hedged"] > 0
 
 
