@@ -211,6 +211,8 @@ def refused(location: Location, error: BaseException) -> SketchseekError | None:
         "error sending request|retry_timeout|timed out|connection closed|resolve region", text, re.IGNORECASE
     ):
         return SketchseekError(f"The object store of {location} does not answer.")
+    if re.search("Generic S3 error", text):  # whatever it is, it says nothing about the index
+        return unreadable(location, error)
     if "provider" in text and "scheme" in text:
         return SketchseekError(f"{location} is no place for an index: its kind of URI is not known.")
     return None
