@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sketchseek.cluster.layout import PIECES, Layout, deal
@@ -28,6 +28,7 @@ def owned(layout: Layout) -> list[Any]:
     return [layout.rows.of_all(s, local[shards == s]) for s in range(layout.shards)]
 
 
+@settings(deadline=None)
 @given(VIEWS, st.integers(1, 5))
 def test_every_row_has_one_place_and_finds_back(counts: list[list[int]], shards: int) -> None:
     layout = deal(fragments(counts), shards)

@@ -94,7 +94,7 @@ class _Replica:
         self.address: Address | None = None
         self.held: set[str] = set()
         self.preparing = ""
-        self.pinged = float("-inf")
+        self.pinged = self.heard = float("-inf")
         self.layout: Layout | None = None
         self.pending: dict[str, tuple[Any, float]] = {"hello": (actor.hello.remote(), time.monotonic())}
         self.dead = False
@@ -184,6 +184,7 @@ class _Round:
             good, value = False, None
         else:
             sent.replica.hang_up(line)
+            sent.replica.heard = time.monotonic()
             if not good:  # it no longer holds the rows, or has met something unexpected
                 sent.replica.held.discard(self._requests[sent.shard][0])
                 self._fleet.counts["refused"] += 1
@@ -373,9 +374,7 @@ class Fleet:
                     self._heard(replica, name, self.ray.get(ref))
                 except Exception as error:
                     self._failed(replica, name, error)
-            elif name != "prepare" and time.monotonic() - since > (
-                START_S if name == "hello" else PATIENCE_S
-            ):
+            elif self._is_late(replica, name, since):
                 self.lose(replica)
         if replica.dead or replica.address is None:
             return
@@ -388,6 +387,13 @@ class Fleet:
             replica.preparing = wanted.key
             ref = replica.actor.prepare.remote(replica.shard, wanted.layout, wanted.recipe, wanted.version)
             replica.pending["prepare"] = (ref, time.monotonic())
+
+    def _is_late(self, replica: _Replica, name: str, since: float) -> bool:
+        """Whether an answer through Ray is overdue. Who answers questions lives, however late the pings are."""
+        if name == "prepare":
+            return False
+        patience = START_S if name == "hello" else PATIENCE_S
+        return time.monotonic() - max(since, replica.heard) > patience
 
     def _heard(self, replica: _Replica, name: str, answer: Any) -> None:
         if name == "hello" and answer is None:  # another front has just sent it away
