@@ -14,6 +14,7 @@ import resource
 import shutil
 import signal
 import statistics
+import sys
 import tempfile
 import threading
 import time
@@ -144,6 +145,9 @@ def measured(where: Path, drawings: list[Sketch], args: argparse.Namespace) -> d
             for drawing in drawings if shards == 1 else drawings[: len(drawings) // 5]:
                 spread.append(timed(lambda d=drawing: index.search(d)))
                 local.append(timed(lambda d=drawing: alone.search(d)))
+                if len(local) % 50 == 0:
+                    so_far = statistics.median(np.subtract(spread, local))
+                    print(f"{len(local)} searches, {so_far:.1f} ms more", file=sys.stderr, flush=True)
             more = statistics.median(np.subtract(spread, local))
             medians = f"{statistics.median(local):.1f} | {statistics.median(spread):.1f} | {more:.1f}"
             print(f"| {shards} | {len(local):,} | {medians} |", flush=True)

@@ -389,7 +389,7 @@ class Fleet:
             replica.pending["prepare"] = (ref, time.monotonic())
 
     def _is_late(self, replica: _Replica, name: str, since: float) -> bool:
-        """Whether an answer through Ray is overdue. Who answers questions lives, however late the pings are."""
+        """Whether an answer through Ray is overdue; who answers questions lives, however late pings are."""
         if name == "prepare":
             return False
         patience = START_S if name == "hello" else PATIENCE_S
