@@ -30,16 +30,9 @@ pytestmark = pytest.mark.skipif(
     not all((ENGINE / name).exists() for name in ENGINES), reason="the engine for browsers: `make wasm`"
 )
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-COMPONENT = """<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<title>Icons</title>
-<script type="module" src="icons/sketchseek.js"></script>
-<h1>Icons</h1>
-<sketch-seek src="icons/" k="6">
-  <p slot="empty">Draw an icon to find it.</p>
-</sketch-seek>
-"""
+COMPONENT = re.search(
+    r"```html\n(.*?)```", (Path(__file__).parents[2] / "docs" / "publish.md").read_text(), re.DOTALL
+)[1]
 
 
 def load_benchmark(name: str) -> Any:
@@ -149,6 +142,7 @@ def hundred_drawings() -> list[list[np.ndarray]]:
     return made
 
 
+@pytest.mark.timeout(900)  # a hundred searches by either, on a machine that may be busy
 def test_the_same_hits_as_the_index(visit: Callable[..., Page], site: str, index: Index) -> None:
     page = visit(site)
     shapes = hundred_drawings()

@@ -194,3 +194,10 @@ def test_command(shape_index: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     shutil.rmtree(site)
     assert main(["publish", site, "--index", str(tmp_path / "nowhere")]) == 1
     assert "Traceback" not in capsys.readouterr().err
+
+
+@built
+def test_the_demo_as_a_site(shape_index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sketchseek.demo.demo_index", lambda: Index.open(shape_index))
+    assert main(["demo", "--publish", str(tmp_path / "site")]) == 0
+    assert "Photographs and icons" in (tmp_path / "site" / "index.html").read_text()
