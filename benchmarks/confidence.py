@@ -1,9 +1,10 @@
 """Does an answer know when it is wrong? Drawings searched in collections with and without what they show.
 
-    python benchmarks/confidence.py trials.pkl [--fit src/sketchseek/search/confidence.json]
+    python benchmarks/confidence.py FOLDER [--fit src/sketchseek/search/confidence.json]
 
-Searches, keeps the evidence in the file, and prints the tables of docs/results.md; with --fit, also writes
-the models that ship. What is printed of a category comes from models that were fitted on other categories.
+Searches, keeps the evidence of each kind of search in the folder, and prints the tables of
+docs/confidence.md; with --fit, also writes the models that ship. What is printed of a category comes from
+models that were fitted on other categories; of a set, from models that never saw that set.
 """
 
 from __future__ import annotations
@@ -11,29 +12,41 @@ from __future__ import annotations
 import argparse
 import json
 import pickle
+import time
+from dataclasses import replace
+from fnmatch import fnmatch
 from pathlib import Path
+from unittest import mock
+from xml.etree import ElementTree
 
 import numpy as np
 
 import line_art
 from sketchseek.contours.drawing import Sketch
+from sketchseek.demo import EXCLUDE
+from sketchseek.demo import pictures as demo_pictures
 from sketchseek.depiction import PictureDescriber, get_describer
 from sketchseek.errors import SketchseekError
-from sketchseek.evaluation.ablations import development_sets
-from sketchseek.evaluation.calibration import calibration_error, fit, judged
+from sketchseek.evaluation.ablations import SETS
+from sketchseek.evaluation.by_hand import by_hand
+from sketchseek.evaluation.calibration import Judged, calibration_error, fit, judged, of_other_sets
 from sketchseek.evaluation.datasets import AnnotatedQuery, DataSet, data_folder, load
 from sketchseek.evaluation.depiction import descriptors
 from sketchseek.evaluation.experiment import Experiment
 from sketchseek.evaluation.extraction import contours_of_pictures
 from sketchseek.evaluation.open_set import Described, Trial, auroc, slips, trials
-from sketchseek.search.evidence import NAMES
+from sketchseek.search import search as searching
+from sketchseek.search.evidence import NAMES, features
 from sketchseek.shape.settings import Settings
+from sketchseek.shape.views import LEVELS
 
-SAMPLE = 100
+SAMPLE = 80
 """Drawings of each set, at random."""
-ICONS = 600
-HELD_OUT = Path(__file__).parents[1] / "training" / "drawings" / "heldout.npz"
-KINDS = ("shape", "everything")
+SEARCHED_ICONS = 80
+LEARNED = Path(__file__).parents[1] / "training" / "drawings"
+TWINS = {"efficientnet": LEARNED / "heldout.npz", "dinov2": LEARNED / "dinov2-heldout.npz"}
+"""What the networks learned about drawings without the categories of the sets."""
+KINDS = {"shape": "Shape alone", "efficientnet": "With EfficientNet", "dinov2": "With DINOv2"}
 
 
 class Remembering:
@@ -56,79 +69,198 @@ class Remembering:
         return self._known[key]
 
 
-def icons() -> Experiment:
-    """Stroke icons, every third searched by a copy of itself that is smaller, moved and thicker."""
-    paths, _ = line_art.icons(ICONS, np.random.default_rng(5))
-    contours = [c for c in contours_of_pictures(paths) if not isinstance(c, SketchseekError)]
-    searched = range(0, len(paths), 3)
-    sketches = [Sketch.from_bitmap(line_art.copy_of(paths[i], i)) for i in searched]
-    queries = [AnnotatedQuery(paths[i], f"icon {i}", frozenset([i]), i) for i in searched]
-    return Experiment(
-        DataSet("icons", paths[0].parent, tuple(paths), tuple(queries)), tuple(contours), tuple(sketches), ()
-    )
-
-
-def collect(sets: list[Experiment] | None = None) -> dict[str, list[Trial]]:
-    """Search everything, with the network's held-out twin."""
+def sets() -> list[Experiment]:
+    """Photographs, emoji, icons and drawings, each with drawings of what is in them."""
     place = data_folder()
-    chosen = [e.sample(SAMPLE) for e in sets or development_sets()]
-    if place is not None and (place / "doodles").is_dir():
-        chosen.append(Experiment.of(load(place / "doodles")).sample(SAMPLE))
-    chosen.append(icons())
-    describer = Remembering(get_describer(learned=HELD_OUT))
-    found: dict[str, list[Trial]] = {kind: [] for kind in KINDS}
+    if place is None:
+        raise SketchseekError("The development sets are not there: set SKETCHSEEK_DATA.")
+    chosen = [Experiment.of(sampled(load(place / name))) for name in (*SETS, "doodles")]
+    return [*chosen, outlines(chosen[-1]), drawings(place / "sketchy-train" / "sketches"), *icons()]
+
+
+def sampled(data: DataSet) -> DataSet:
+    """The same photos with only some of the drawings."""
+    some = np.sort(np.random.default_rng(0).permutation(len(data.queries))[:SAMPLE])
+    return replace(data, queries=tuple(data.queries[i] for i in some))
+
+
+def icons() -> list[Experiment]:
+    """The demo's icons and photographs; some icons searched by a copy that is smaller, moved and thicker, and
+    by hand.
+
+    Right are those whose name begins with the same word: a heart, a broken heart, a filled one.
+    """
+    found = [path for folder in demo_pictures() for path in sorted(folder.rglob("*"))]
+    found = [p for p in found if p.suffix in (".svg", ".png", ".jpg")]
+    found = [p for p in found if not any(fnmatch(p.name, pattern) for pattern in EXCLUDE)]
+    seen = contours_of_pictures(found, jobs=1)
+    both = [(p, c) for p, c in zip(found, seen, strict=True) if not isinstance(c, SketchseekError)]
+    paths, contours = [p for p, _ in both], [c for _, c in both]
+    words = [p.stem.split("-")[0] for p in paths]
+    rng = np.random.default_rng(7)
+    outline = [i for i, p in enumerate(paths) if p.parent.name == "outline"]
+    searched = rng.permutation(outline)[:SEARCHED_ICONS]
+    copies = [Sketch.from_bitmap(line_art.copy_of(paths[i], i)) for i in searched]
+    drawn = [
+        Sketch.from_strokes(by_hand(Sketch.load(paths[i]).strokes, rng, rng.uniform(0.2, 1.0)))
+        for i in searched
+    ]
+    queries = [
+        AnnotatedQuery(
+            paths[i], words[i], frozenset(j for j, word in enumerate(words) if word == words[i]), int(i)
+        )
+        for i in searched
+    ]
+    return [
+        Experiment(
+            DataSet(name, paths[0].parent, tuple(paths), tuple(queries)), tuple(contours), tuple(s), ()
+        )
+        for name, s in (("icons", copies), ("icons by hand", drawn))
+    ]
+
+
+def outlines(emoji: Experiment) -> Experiment:
+    """Emoji searched by their own black outlines."""
+    queries, sketches = [], []
+    for i in np.random.default_rng(8).permutation(len(emoji.data.photos))[:SEARCHED_ICONS]:
+        drawn = black_outline(emoji.data.photos[i])
+        if drawn is not None:
+            queries.append(AnnotatedQuery(emoji.data.photos[i], f"emoji {i}", frozenset([int(i)]), int(i)))
+            sketches.append(drawn)
+    data = replace(emoji.data, name="outlines", queries=tuple(queries))
+    return replace(emoji, data=data, sketches=tuple(sketches))
+
+
+def black_outline(path: Path) -> Sketch | None:
+    """What is left of an emoji without its colours."""
+    root = ElementTree.parse(path).getroot()
+    groups = [g for g in root if g.tag.endswith("}g")]
+    if not any(g.get("id", "").startswith("line") for g in groups):
+        return None
+    for group in groups:
+        if not group.get("id", "").startswith("line"):
+            root.remove(group)
+    try:
+        return Sketch.load(ElementTree.tostring(root))
+    except SketchseekError:
+        return None
+
+
+def drawings(folder: Path, each: int = 15, searched: int = 2) -> Experiment:
+    """Drawings as pictures, searched by other drawings of the same things."""
+    pictures, queries, sketches = [], [], []
+    for category in sorted(p for p in folder.iterdir() if p.is_dir()):
+        paths = sorted(category.iterdir())[: each + searched]
+        mine = frozenset(range(len(pictures), len(pictures) + each))
+        pictures += paths[:each]
+        for path in paths[each:]:
+            queries.append(AnnotatedQuery(path, category.name, mine))
+            sketches.append(Sketch.load(path))
+    contours = [c for c in contours_of_pictures(pictures, jobs=1) if not isinstance(c, SketchseekError)]
+    data = DataSet("drawings", folder, tuple(pictures), tuple(queries))
+    return Experiment(data, tuple(contours), tuple(sketches), ())
+
+
+def collect(kind: str, chosen: list[Experiment]) -> list[Trial]:
+    """Search everything, with the network's held-out twin."""
+    describer = None if kind == "shape" else Remembering(get_describer(kind, learned=TWINS[kind]))
+    found: list[Trial] = []
     for e in chosen:
         view = e.view(Settings.preset())
-        stored = descriptors(e.data, describer)
-        for kind in KINDS:
-            whole = Described(view)
-            if kind == "everything":
-                whole = Described(view, stored, describer, describer.usual)
-            found[kind] += [*trials(e, whole), *slips(e, whole)]
-            print(e.data.name, kind, len(found[kind]), flush=True)
+        whole = Described(view)
+        if describer is not None:
+            whole = Described(view, descriptors(e.data, describer), describer, describer.usual)
+        found += [*trials(e, whole), *slips(e, whole)]
+        print(kind, e.data.name, len(found), flush=True)
     return found
 
 
 def table(everything: list[Trial]) -> str:
     """A row a set: how well presence and right hits are told, and whether confidence keeps its word."""
-    rows = judged(everything)
+    rows, strange = judged(everything), of_other_sets(everything)
     lines = [
-        "| | there or not, AUROC | right or wrong, AUROC | first hit right or wrong, AUROC "
-        "| mean gap, points | first hit's confidence when right, wrong |",
+        "| | there or not, AUROC | first hit right or wrong, AUROC | mean gap, points "
+        "| the same, of models that never saw the set | first hit's confidence when right, wrong |",
         "|---|---|---|---|---|---|",
     ]
     for name in [*sorted({t.name for t in everything}), "all"]:
-        mine = [r for r in rows if name in (r[0].name, "all")]
-        present, chance = np.array([t.present for t, _, _ in mine]), np.array([c for _, _, c in mine])
-        right, told = np.concatenate([t.right for t, _, _ in mine]), np.concatenate([c for _, c, _ in mine])
-        first, best = np.array([t.right[0] for t, _, _ in mine]), np.array([c[0] for _, c, _ in mine])
+        mine, others = ([r for r in some if name in (r.trial.name, "all")] for some in (rows, strange))
+        first, best = (
+            np.array([r.trial.right[0] for r in mine]),
+            np.array([r.confidence[0] for r in mine]),
+        )
         lines.append(
-            f"| {name} | {auroc(chance, present):.2f} | {auroc(told, right):.2f} | {auroc(best, first):.2f} "
-            f"| {100 * calibration_error(told, right):.1f} "
+            f"| {name} | {presence(mine):.2f} | {auroc(best, first):.2f} | {gap(mine):.1f} "
+            f"| {presence(others):.2f}, {gap(others):.1f} "
             f"| {best[first].mean():.2f}, {best[~first].mean():.2f} |"
         )
     return "\n".join(lines)
 
 
 def tables(found: dict[str, list[Trial]]) -> str:
-    """Both kinds of search."""
-    names = {"shape": "Shape alone", "everything": "Everything"}
-    return "\n\n".join(f"{names[kind]}:\n\n{table(found[kind])}" for kind in KINDS)
+    """One for each kind of search."""
+    return "\n\n".join(f"{KINDS[kind]}:\n\n{table(trials_of)}" for kind, trials_of in found.items())
+
+
+def presence(rows: list[Judged]) -> float:
+    """AUROC of there or not."""
+    return auroc(np.array([r.present for r in rows]), np.array([r.trial.present for r in rows]))
+
+
+def gap(rows: list[Judged]) -> float:
+    """Mean gap of the reliability diagram, in points."""
+    told = np.concatenate([r.confidence for r in rows])
+    return 100 * calibration_error(told, np.concatenate([r.trial.right for r in rows]))
+
+
+def cost(e: Experiment, smallest: float) -> str:
+    """How much longer searches take that judge their hits, in one run: the share of time spent on it."""
+    view = e.view(Settings.preset(), smallest=smallest)
+    spent: list[float] = []
+
+    def timed(*arguments: object, **options: object) -> np.ndarray:
+        began = time.perf_counter()
+        evidence = features(*arguments, **options)
+        spent.append(time.perf_counter() - began)
+        return evidence
+
+    shares = []
+    with mock.patch.object(searching, "features", timed):
+        for sketch in e.sketches:
+            began = time.perf_counter()
+            searching.search(view, sketch, searching.Options(threads=1))
+            whole = time.perf_counter() - began
+            shares.append(spent[-1] / (whole - spent[-1]))
+    return f"smallest {smallest:g}, {len(view)} pictures: {100 * np.median(shares):.1f}% longer"
 
 
 def main() -> None:
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
-    parser.add_argument("trials", type=Path)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
+    parser.add_argument("--cost", action="store_true", help="only measure how long judging takes")
     parser.add_argument("--fit", type=Path, metavar="FILE", help="write the models that ship")
     args = parser.parse_args()
-    if not args.trials.exists():
-        args.trials.write_bytes(pickle.dumps(collect()))
-    found = pickle.loads(args.trials.read_bytes())
+    if args.cost:
+        place = data_folder()
+        e = Experiment.of(sampled(load(place / "s2c")))
+        print(*(cost(e, smallest) for smallest in LEVELS), sep="\n")
+        return
+    args.folder.mkdir(exist_ok=True)
+    chosen: list[Experiment] = []
+    found: dict[str, list[Trial]] = {}
+    for kind in args.kinds:
+        kept = args.folder / f"{kind}.pkl"
+        if not kept.exists():
+            chosen = chosen or sets()
+            kept.write_bytes(pickle.dumps(collect(kind, chosen)))
+        found[kind] = pickle.loads(kept.read_bytes())
     print(tables(found))
     if args.fit:
-        models = {kind: fit(found[kind]).to_json() for kind in KINDS}
-        args.fit.write_text(json.dumps({"features": list(NAMES), **models}, indent=1) + "\n")
+        known = json.loads(args.fit.read_text())["models"] if args.fit.exists() else {}
+        models = {**known, **{kind: fit(found[kind]).to_json() for kind in found}}
+        args.fit.write_text(json.dumps({"features": list(NAMES), "models": models}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

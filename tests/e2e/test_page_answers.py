@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,7 @@ def test_whether_it_is_here_at_all(
     page = visit(address)
     answering(page, judged(present, *sure))
     search_after(page, lambda: draw_with_mouse(page, STAR))
-    expect(page.locator("#answers h2").first).to_have_text(heading)
+    expect(page.locator("#answers h2:visible").first).to_have_text(heading)
     keep(page, heading.lower().replace(" ", "-"))
     first = page.locator(".hit").first
     expect(first.locator(".bar")).to_have_attribute("aria-valuenow", str(round(100 * sure[0])))
@@ -332,3 +333,61 @@ def test_what_appears_is_accessible(visit: Visit, expanding: str, scheme: str) -
     found = Axe().run(page).response["violations"]
     serious = [(v["id"], v["nodes"][0]["html"]) for v in found if v["impact"] in ("serious", "critical")]
     assert not serious, serious
+
+
+def scribble() -> list[tuple[float, float]]:
+    """A pen that goes to and fro without meaning anything."""
+    rng = np.random.default_rng(3)
+    return [(float(x), float(y)) for x, y in rng.uniform(0, 100, (40, 2))]
+
+
+def test_a_dot_is_asked_to_become_a_drawing(visit: Visit, address: str) -> None:
+    page = visit(address, may_fail=True)
+    box = page.locator("#paper").bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    expect(page.locator("#status")).to_contain_text("draw at least one line")
+    expect(page.locator(".hit")).to_have_count(0)
+
+
+def test_a_scribble_is_probably_not_here(visit: Visit, address: str, keep: Keep) -> None:
+    page = visit(address)
+    answer = search_after(page, lambda: draw_with_mouse(page, scribble()))
+    keep(page, "scribble")
+    assert answer["present"] < 0.35
+    expect(page.locator("#answers h2:visible")).to_have_text("Probably not here")
+
+
+def test_a_star_among_shapes_is_here(visit: Visit, address: str) -> None:
+    page = visit(address)
+    answer = search_after(page, lambda: draw_with_mouse(page, STAR))
+    assert "star" in answer["hits"][0]["picture"]
+    assert answer["present"] > 0.65
+    expect(page.locator("#answers h2:visible")).to_have_text(re.compile("Probably here|look right"))
+
+
+def test_one_picture_of_something_else(
+    visit: Visit, serve: Any, shape_pictures: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    from sketchseek import Index
+
+    where = tmp_path_factory.mktemp("one") / "index"
+    Index.create(where, detector="canny", expansion=False).add([shape_pictures / "house.webp"])
+    page = visit(serve(where))
+    answer = search_after(page, lambda: draw_with_mouse(page, STAR))
+    assert len(answer["hits"]) == 1
+    assert answer["present"] < 0.35
+    expect(page.locator("#answers h2:visible")).to_have_text("Probably not here")
+
+
+def test_an_empty_collection_says_what_fills_it(
+    visit: Visit, serve: Any, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    from sketchseek import Index
+
+    where = tmp_path_factory.mktemp("none") / "index"
+    Index.create(where, detector="canny", expansion=False)
+    page = visit(serve(where))
+    draw_with_mouse(page, STAR)
+    expect(page.get_by_text("sketchseek index")).to_be_visible()
+    expect(page.locator(".hit")).to_have_count(0)

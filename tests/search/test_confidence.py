@@ -11,7 +11,7 @@ from sketchseek.contours.drawing import Sketch
 from sketchseek.evaluation.calibration import calibration_error, fit
 from sketchseek.evaluation.open_set import Trial, auroc
 from sketchseek.evaluation.planted import plant, random_background
-from sketchseek.search.confidence import Logistic, Model, crossed, models, summary
+from sketchseek.search.confidence import Logistic, Model, crossed, falling, models, summary
 from sketchseek.search.evidence import NAMES
 from sketchseek.search.search import Options, ranked, search
 from sketchseek.search.view import PictureContours, view_of
@@ -89,8 +89,8 @@ def test_no_ranking_changes_by_it(view, planted):
 def test_models_ship_and_are_json():
     for model in models().values():
         assert Model.from_json(model.to_json()) == model
-        assert len(model.hit.weights) == 3 * len(NAMES)
-        assert len(model.present.weights) == 6 * len(NAMES)
+        assert len(model.hit.weights) == crossed(np.zeros(len(NAMES))).shape[-1]
+        assert len(model.present.weights) == len(summary(np.zeros((1, len(NAMES)))))
         assert any(model.hit.weights)
 
 
@@ -100,13 +100,30 @@ def test_a_logistic_model_is_found_again_and_keeps_its_word():
     for i in range(400):
         evidence = rng.standard_normal((20, len(NAMES)))
         chance = 1 / (1 + np.exp(-2 * evidence[:, 0]))
-        right = rng.random(20) < chance
-        trials.append(Trial(evidence, right, bool(i % 2), "made up", str(i), 100, chance, 0.5))
+        right = (rng.random(20) < chance) & (i % 2 == 0)
+        trials.append(Trial(evidence, right, i % 2 == 0, "made up", str(i), 100, chance, 0.5))
     model = fit(trials)
-    found = np.concatenate([model.hit(crossed(t.evidence)) for t in trials])
-    assert calibration_error(found, np.concatenate([t.right for t in trials])) < 0.03
-    assert auroc(found, np.concatenate([t.right for t in trials])) > 0.85
-    assert summary(trials[0].evidence).shape == (6 * len(NAMES),)
+    there = [t for t in trials if t.present]
+    found = np.concatenate([model.hit(crossed(t.evidence)) for t in there])
+    assert calibration_error(found, np.concatenate([t.right for t in there])) < 0.03
+    assert auroc(found, np.concatenate([t.right for t in there])) > 0.85
+    told = np.concatenate([model.judge(t.evidence)[0] for t in trials])
+    assert calibration_error(told, np.concatenate([t.right for t in trials])) < 0.1
+
+
+def test_chances_that_rise_share_their_mean():
+    np.testing.assert_allclose(falling(np.array([0.9, 0.2, 0.6, 0.4])), [0.9, 0.4, 0.4, 0.4])
+    rng = np.random.default_rng(1)
+    many = falling(rng.random(70))
+    assert (np.diff(many) <= 1e-12).all()
+    assert len(many) == 70
+    assert falling(np.zeros(0)).shape == (0,)
+
+
+def test_no_hit_is_likelier_than_the_thing_itself(view, planted):
+    for i in range(5):
+        answer = ranked(view, planted[i].sketch, Options(N))
+        assert (answer.confidence <= answer.present).all()
 
 
 def test_features_that_never_change_say_nothing():

@@ -71,7 +71,7 @@ class Searcher {
   }
 
  private:
-  static constexpr int64_t kCandidates = 500, kJudged = 50, kThorough = 100, kUsual = 256, kFew = 24;
+  static constexpr int64_t kCandidates = 500, kJudged = 50, kThorough = 100, kUsual = 256, kFew = 24, kLookedAt = 20;
   static constexpr double kTurnStep = 15, kFineTurn = 5, kAlso = 0.8, kApart = 0.5;
   static constexpr int kFiner = 4;
 
@@ -179,8 +179,15 @@ class Searcher {
     double mean = 0, width = 0;
     for (const float c : cosines) mean += c / (double)cosines.size();
     for (const float c : cosines) width += (c - mean) * (c - mean) / (double)cosines.size();
+    const double deviation = std::max(std::sqrt(width), 1e-6);
+    double tail = 0;
+    for (const float c : cosines) tail += std::pow((c - mean) / deviation, 3) / (double)cosines.size();
     width = std::max(std::sqrt(width), 0.02);
-    const std::vector<double> even = order.evenness(Ranking(ranking.begin(), ranking.begin() + std::min<size_t>(k, kJudged)));
+    std::sort(cosines.begin(), cosines.end());
+    const std::vector<double> even = order.evenness(Ranking(ranking.begin(), ranking.begin() + std::min<size_t>(k, kLookedAt)));
+    std::vector<double> matches;
+    for (size_t i = 0; i < even.size(); ++i) matches.push_back(ranking[i].score * even[i]);
+    std::sort(matches.begin(), matches.end(), std::greater<double>());
     double drawn = 0;
     for (const float weight : asked.points->weight) drawn += weight;
     std::vector<double> out(k * kEvidence, 0.0), best;
@@ -198,6 +205,12 @@ class Searcher {
       row[kSimplicity] = std::log(std::max((double)asked.poses[0].norm, 1e-9) / std::max(drawn, 1e-9));
       row[kBestStandsOut] = std::max(best[0], 0.0);
       row[kBestBesideTenth] = best[0] - best[std::min<size_t>(9, k - 1)];
+      row[kTail] = std::cbrt(tail);
+      const auto above = cosines.end() - std::lower_bound(cosines.begin(), cosines.end(), 0.9f * (float)ranking[i].score);
+      row[kAsGood] = std::log10((double)(above + 1) / (double)(cosines.size() + 1));
+      row[kMatch] = ranking[i].score * row[kEvenness];
+      row[kBestMatch] = matches[0];
+      row[kBestMatchBesideSecond] = matches[0] - matches[std::min<size_t>(1, matches.size() - 1)];
       row[kRank] = std::log((double)(i + 1));
     }
     return out;

@@ -18,8 +18,15 @@ from ..search.view import View
 from ..shape.engine import Ids
 from .experiment import Experiment
 
+FEW_KINDS = 5
+"""A collection may be of so few kinds of things that a good part of it is right."""
 FIRST = 20
 """Hits of a drawing that count: a page of them."""
+
+
+FLAT = 0.2
+"""A collection of which a larger share is line art is one of icons or drawings."""
+SCRAWL = 3
 
 
 @dataclass(frozen=True)
@@ -73,30 +80,36 @@ class Described:
 
 
 def trials(
-    e: Experiment, whole: Described, sizes: tuple[int | None, ...] = (None, 100), seed: int = 0
+    e: Experiment, whole: Described, sizes: tuple[int | None, ...] = (None, 100, 10, 1), seed: int = 0
 ) -> Iterator[Trial]:
-    """Search for every drawing in collections with and without what it shows, of each size.
+    """Search for every drawing in collections with and without what it shows, both of each size.
 
-    sizes : None is all of the set. Of a smaller collection as large a share is right as of the set, one at
-    least.
+    sizes : None is all of the set but the right ones. Of a collection as large a share is right as of the
+    set, one at least: the very one that was drawn, where somebody knows it. Where folders tell pictures of
+    one kind from those of another, also in a collection of a few kinds.
     """
     rng = np.random.default_rng(seed)
     options = Options(FIRST)
     everything = np.arange(len(whole.view))
-    drawn: dict[frozenset[int], list[int]] = {}
+    drawn: dict[tuple[frozenset[int], int | None], list[int]] = {}
     for i, query in enumerate(e.data.queries):
         if e.sketches[i] is not None:
-            drawn.setdefault(query.relevant, []).append(i)
-    for relevant, queries in drawn.items():
+            drawn.setdefault((query.relevant, query.instance), []).append(i)
+    folders = np.array([photo.parent.name for photo in e.data.photos])
+    for (relevant, instance), queries in drawn.items():
         right = np.array(sorted(relevant))
         others = np.setdiff1d(everything, right)
-        for size in sizes:
-            if size is not None and size >= len(everything):
-                continue
-            wrong = others if size is None else rng.permutation(others)[:size]
+        kinds = np.unique(folders[others])
+        for size in (*sizes, FEW_KINDS) if len(kinds) > 2 * FEW_KINDS else sizes:
+            wrong = rng.permutation(others)[:size]
             share = max(1, round(len(wrong) * len(right) / len(everything)))
-            some = right if size is None else rng.permutation(right)[:share]
-            among = wrong if size is None else wrong[: len(wrong) - len(some)]
+            some = rng.permutation(right)
+            some = some[np.argsort(some != instance, kind="stable")][:share]
+            among = wrong[: len(wrong) - len(some)]
+            if size == FEW_KINDS:
+                chosen = rng.permutation(kinds)[:FEW_KINDS]
+                some, among = right, others[np.isin(folders[others], chosen[1:])]
+                wrong = others[np.isin(folders[others], chosen)]
             for present, ids in ((True, np.sort(np.concatenate([some, among]))), (False, np.sort(wrong))):
                 view = whole.part(ids)
                 for i in queries:
@@ -116,11 +129,15 @@ def trials(
 
 
 def slips(e: Experiment, whole: Described, count: int = 30, seed: int = 1) -> Iterator[Trial]:
-    """Searches for what is no drawing of anything: a slip of the pen, a corner, an arc, a scrawl."""
+    """Searches for what is no drawing of anything: a slip of the pen, a corner, an arc, a scrawl.
+
+    Among icons and emoji only scrawls: there are arrows, circles and bars.
+    """
     rng = np.random.default_rng(seed)
     view = whole.part(np.arange(len(whole.view)))
+    flat = whole.view.is_line_art.mean() > FLAT or e.data.photos[0].suffix == ".svg"
     for i in range(count):
-        sketch = Sketch.from_strokes([_slip(rng, i % 4)])
+        sketch = Sketch.from_strokes([_slip(rng, SCRAWL if flat else i % 4)])
         answer = ranked(view, sketch, Options(FIRST))
         nothing = np.zeros(len(answer.ranking), bool)
         yield Trial(
@@ -136,7 +153,7 @@ def slips(e: Experiment, whole: Described, count: int = 30, seed: int = 1) -> It
 
 
 def _slip(rng: np.random.Generator, kind: int) -> NDArray[np.float64]:
-    """One stroke (n, 2): a line, a corner, an arc or a scrawl."""
+    """One stroke (n, 2): a line, a corner, an arc or a scrawl (`SCRAWL`)."""
     if kind == 0:
         return np.array([[0.0, 0.0], rng.normal(0, 1, 2)]) * 3
     if kind == 1:

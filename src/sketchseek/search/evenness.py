@@ -48,7 +48,7 @@ def densities(collection: Collection, query: Query, ranking: Ranking) -> Floats:
     kinds, kind = np.unique(poses, axis=0, return_inverse=True)
     for i, (scale, rotation, mirrored) in enumerate(kinds.tolist()):
         mine = np.flatnonzero(kind.ravel() == i)
-        out[mine] = centred[mine] @ _points_side(query, scale, rotation, bool(mirrored)).T
+        out[mine] = centred[mine] @ _side(query, scale, rotation, bool(mirrored)).T
     return out
 
 
@@ -56,6 +56,16 @@ def sampled(query: Query) -> NDArray[np.intp]:
     """Which of the drawing's points are looked at."""
     n = len(query.points)
     return np.linspace(0, n - 1, min(n, SAMPLES)).round().astype(np.intp)
+
+
+def _side(query: Query, scale: float, rotation: float, mirrored: bool) -> Floats:
+    """`_points_side`, computed once for each upright pose of a query; of turned ones there are too many."""
+    if rotation:
+        return _points_side(query, scale, rotation, mirrored)
+    key = (scale, mirrored)
+    if key not in query.remembered:
+        query.remembered[key] = _points_side(query, scale, rotation, mirrored)
+    return query.remembered[key]
 
 
 def _points_side(query: Query, scale: float, rotation: float, mirrored: bool) -> Floats:

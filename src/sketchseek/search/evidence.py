@@ -7,6 +7,7 @@ the first place (docs/confidence.md).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -25,7 +26,7 @@ USUAL = 256
 """Pictures, evenly from all over a collection, that say what a usual score is."""
 FEW = 24
 """A collection of fewer pictures says little about what is usual: made-up ones fill up the number."""
-LOOKED_AT = 50
+LOOKED_AT = 20
 """Hits whose evenness is looked at; those further down have that of the last of these."""
 
 NAMES = (
@@ -44,9 +45,62 @@ NAMES = (
     "network's best",
     "network's best beside the tenth",
     "agreement",
+    "network's first five",
+    "network's tail",
+    "first hits alike",
+    "like the first hits",
+    "others like the first hits",
+    "tail",
+    "as good by shape",
+    "as good by network",
+    "match",
+    "best match",
+    "best match beside the second",
     "rank",
 )
-"""The columns of `features`. Those from "best stands out" on, but the last, are the same for all hits."""
+"""The columns of `features`.
+
+Of the hit itself are its "cosine", by how many deviations it "stands out" from usual pictures, its
+"evenness", the product of the two ("match"), "what orders" it, its "rank", whether it is "line art", and how
+many usual pictures are nearly "as good by shape"; of the search, the same for all its hits, how many
+"pictures" there are, the "length drawn" and its "simplicity" (how concentrated it is), by how much the best
+hit stands out from usual pictures, from the tenth and from the second, and the "tail" of usual scores. The
+others are 0 without a network; src/cpp/search/confidence.hpp has the same in the same order.
+"""
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """What a network says of a search.
+
+    name : of the network. cosine : (k,) of the hits' descriptors with the drawing's. usual : (m,) those of
+    usual pictures. alike : the mean cosine of the first hits' descriptors with one another. near : (k,) the
+    hits' cosines with the mean of the first ten; crowd : the share of usual pictures nearly as near to it.
+    """
+
+    name: str
+    cosine: NDArray[np.floating[Any]]
+    usual: NDArray[np.floating[Any]]
+    alike: float
+    near: NDArray[np.floating[Any]]
+    crowd: float
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        drawing: NDArray[np.float32],
+        hits: NDArray[np.float32],
+        usual: NDArray[np.float32],
+    ) -> Opinion:
+        """From descriptors of length 1: the drawing's (d,), the hits' (k, d), best first, usual (m, d)."""
+        first = hits[:10]
+        n, total = len(first), first.sum(axis=0)
+        alike = (float(total @ total) - n) / (n * (n - 1)) if n > 1 else 0.0
+        total /= max(float(np.linalg.norm(total)), 1e-9)
+        near = hits @ total
+        crowd = float(np.mean(usual @ total > 0.7 * near[:10].mean())) if len(usual) and n else 0.0
+        return cls(name, hits @ drawing, usual @ drawing, alike, near, crowd)
 
 
 def features(
@@ -56,14 +110,12 @@ def features(
     *,
     order: NDArray[np.floating[Any]],
     is_line_art: NDArray[np.bool_],
-    network: NDArray[np.floating[Any]] | None = None,
-    usual_network: NDArray[np.floating[Any]] | None = None,
+    opinion: Opinion | None = None,
     threads: int | None = None,
 ) -> Floats:
     """(k, len(NAMES)) for the k first hits of a ranking.
 
-    order : (k,) what orders the hits. is_line_art : (k,). network : (k,) cosines of the hits' descriptors
-    with the drawing's; usual_network : (m,) those of usual pictures; None where there is no network.
+    order : (k,) what orders the hits. is_line_art : (k,). opinion : None where there is no network.
     """
     k = len(ranking)
     spread = np.unique(np.linspace(0, len(collection) - 1, min(len(collection), USUAL)).astype(np.int64))
@@ -72,17 +124,22 @@ def features(
         blanks = made_up(query.settings).engine.scores(query, threads=threads)
         usual = np.concatenate([usual, blanks[len(usual) :]])
     mean, width = _moments(usual)
+    as_good = _share_above(usual, 0.9 * ranking.score)
     shape = (ranking.score - mean) / width
     some = ranking.take(slice(LOOKED_AT))
     even = np.zeros(k)
     even[: len(some)] = evenness(collection, query, some)
     even[len(some) :] = even[len(some) - 1] if len(some) else 0.0
-    if network is None or usual_network is None:
-        net = net_out = np.zeros(k)
-    else:
-        mean, width = _moments(usual_network, at_least=0.05)
-        net = np.asarray(network, np.float64)
+    match = ranking.score * even
+    best = np.sort(match[:LOOKED_AT])[::-1] if k else np.zeros(1)
+    net, net_out, near, net_as_good = (np.zeros(k) for _ in range(4))
+    tail = alike = crowd = 0.0
+    if opinion is not None:
+        mean, width = _moments(opinion.usual, at_least=0.05)
+        net = np.asarray(opinion.cosine, np.float64)
         net_out = (net - mean) / width
+        near, net_as_good = np.asarray(opinion.near), _share_above(opinion.usual, 0.9 * net)
+        tail, alike, crowd = _tail(opinion.usual), opinion.alike, np.log10(opinion.crowd + 0.001)
     drawn = float(query.points.weight.sum())
     rows = {
         "cosine": ranking.score,
@@ -100,6 +157,17 @@ def features(
         "network's best": np.full(k, net_out.max(initial=0.0)),
         "network's best beside the tenth": np.full(k, _beside_tenth(np.sort(net_out)[::-1])),
         "agreement": np.full(k, float(np.mean(shape[:10] * net_out[:10])) if k else 0.0),
+        "network's first five": np.full(k, np.sort(net)[::-1][:5].mean() if k else 0.0),
+        "network's tail": np.full(k, tail),
+        "first hits alike": np.full(k, alike),
+        "like the first hits": near,
+        "others like the first hits": np.full(k, crowd),
+        "tail": np.full(k, _tail(usual)),
+        "as good by shape": as_good,
+        "as good by network": net_as_good,
+        "match": match,
+        "best match": np.full(k, best[0]),
+        "best match beside the second": np.full(k, best[0] - best[min(1, len(best) - 1)]),
         "rank": np.log(np.arange(1, k + 1)),
     }
     return np.stack([np.asarray(rows[name], np.float64) for name in NAMES], axis=1)
@@ -113,6 +181,21 @@ def _first(collection: Collection, ids: NDArray[np.int64]) -> NDArray[np.intp]:
 
 def _beside_tenth(best_first: Floats) -> float:
     return float(best_first[0] - best_first[min(9, len(best_first) - 1)]) if len(best_first) else 0.0
+
+
+def _tail(values: NDArray[Any]) -> float:
+    """The third moment's root: above 0 where some stand out, below where some fall behind."""
+    if len(values) == 0:
+        return 0.0
+    away = values - values.mean(dtype=np.float64)
+    return float(np.cbrt(np.mean((away / max(float(np.std(away)), 1e-6)) ** 3)))
+
+
+def _share_above(usual: NDArray[Any], values: NDArray[Any]) -> Floats:
+    """(k,) the logarithm of the share of usual ones that are above each value, one more than there are."""
+    ordered = np.sort(usual)
+    above = len(ordered) - np.searchsorted(ordered, values)
+    return np.asarray(np.log10((above + 1) / (len(ordered) + 1)))
 
 
 def _moments(values: NDArray[Any], at_least: float = 0.02) -> tuple[float, float]:

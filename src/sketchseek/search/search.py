@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from ..errors import NoDescriptorError
 from ..shape.query import Query, turns
 from .clutter import STRENGTH
-from .confidence import models
-from .evidence import features
+from .confidence import JUDGED, model_for
+from .evidence import Opinion, features
 from .hit import Hit, Hits, Place, overlap
 from .order import reordered
 from .ranking import Collection, Ranking, best_first, every_view, located, rank, refine
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
 CANDIDATES = 500
 """How many of the best by the plain score are looked at closer."""
-JUDGED = 50
-"""How many first hits are looked at to say whether the thing is there at all."""
 THOROUGH = 100
 """Of how many of the best then all views are looked at."""
 FINE_TURN = 5.0
@@ -164,11 +162,10 @@ def ranked(view: View, sketch: Sketch, options: Options) -> Answer:
         found.ranking,
         order=found.score,
         is_line_art=view.is_line_art[found.ranking.ids],
-        network=found.network,
-        usual_network=found.usual_network,
+        opinion=found.opinion,
         threads=options.threads,
     )
-    confidence, present = models()["shape" if found.network is None else "everything"].judge(evidence)
+    confidence, present = model_for(found.opinion).judge(evidence)
     answer = Answer(found.query, found.ranking, found.score, evidence, confidence, present)
     return answer.take(slice(options.offset + options.k))
 
@@ -225,15 +222,13 @@ def _reordered(
 class _Found:
     """The best pictures and what orders them; where a network was asked, how like the drawing they are.
 
-    query : whose poses the ranking speaks of. network : (k,) cosines. usual_network : (m,) those of usual
-    pictures.
+    query : whose poses the ranking speaks of.
     """
 
     query: Query
     ranking: Ranking
     score: NDArray[np.floating[Any]]
-    network: NDArray[np.float32] | None = None
-    usual_network: NDArray[np.float32] | None = None
+    opinion: Opinion | None = None
 
 
 def _by_shape(view: View, shape: EngineScores, count: int) -> _Found:
@@ -287,10 +282,11 @@ def _by_everything(
         threads=options.threads or os.cpu_count() or 1,
     )
     ranking = located(view.collection, query, ids, options.threads)
-    if drawing is None:
+    if describer is None or drawing is None:
         return _Found(query, ranking, score)
     pictures = depiction.pictures
-    return _Found(query, ranking, score, pictures.vectors(ids) @ drawing, pictures.usual_vectors @ drawing)
+    opinion = Opinion.of(describer.name, drawing, pictures.vectors(ids), pictures.usual_vectors)
+    return _Found(query, ranking, score, opinion)
 
 
 def _described(

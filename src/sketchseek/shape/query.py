@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ class Query:
     projections : (P, 2, Dx * Do) float32, the query side of the x- and of the y-projection.
     norms : (P, 3) float32, of the vector and its projections under the pose's own kernel.
     steps, reach : (P,) the translations tried along each axis are steps * (-reach ... reach) pixels.
+    remembered : what `search.evenness` found out about upright poses: it is asked more than once a search.
     """
 
     points: Points
@@ -45,6 +46,9 @@ class Query:
     norms: Floats
     steps: NDArray[np.float64]
     reach: NDArray[np.int32]
+    remembered: dict[tuple[float, bool], Floats] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @classmethod
     def of(

@@ -138,7 +138,7 @@ def test_what_does_not_hold_is_said() -> None:
         (changed("settings", 7, -1), "frequencies"),
         (changed("settings", -1, 0), "codes"),
         ({"model": layout.model[:-1]}, "confidence"),
-        (changed("model", 60, 0), "confidence"),
+        (changed("model", 100, 0), "confidence"),
         (changed("pictures", (0, 3), 2), "views"),
         (changed("pictures", (1, 0), 0), "without size"),
         (changed("frames", (1, 2), np.nan), "nowhere"),
