@@ -9,6 +9,7 @@ else is computed anew. What is said about the figures is in benchmarks/results.m
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -322,7 +323,7 @@ def detectors(r: Results) -> str:
 
 
 def defaults(r: Results) -> str:
-    return table(
+    found = table(
         [
             ("default: (6,3), local normalisation .4", plain()),
             ("without local normalisation", plain(clutter=0.0)),
@@ -349,6 +350,25 @@ def defaults(r: Results) -> str:
         ],
         [*r.sampled, r.sets()[0].moved()],
     )
+    return f"{found}\n\n{gains_and_losses(found)}"
+
+
+def gains_and_losses(found: str) -> str:
+    """Which rows of a table differ from its first by an interval that excludes zero, in sentences."""
+    head, _, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in found.splitlines())
+    said = []
+    for word, differs in (("gains", lambda low, high: low > 0), ("loses", lambda low, high: high < 0)):
+        on = {
+            row[0]: [
+                f"`{name}`"
+                for name, cell in zip(head[1:], row[1:], strict=True)
+                if differs(*map(float, re.findall(r"\[([-+.\d]+), ([-+.\d]+)\]$", cell)[0]))
+            ]
+            for row in rows
+        }
+        parts = [f"{name} ({', '.join(sets)})" for name, sets in on.items() if sets]
+        said.append(f"What {word} by an interval without zero: {'; '.join(parts) or 'nothing'}.")
+    return "\n".join(said)
 
 
 def evenly(e: Experiment) -> list[QueryScore]:
