@@ -183,7 +183,9 @@ class Index:
         roots = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
         options = IndexingOptions(jobs, exclude, forget_missing, retry, device, workers)
         try:
-            report = update(self._writer(), roots, options, progress)
+            store = self._writer()
+            store.current.verify_little()  # what was noticed by a search, and is in no row that is read here
+            report = update(store, roots, options, progress)
             self.refresh(save=True)
         except DamagedError as error:
             self._repaired += repair(self._location, error, jobs).sentences()

@@ -149,3 +149,17 @@ def test_nothing_to_repair_is_left_alone(where: Path) -> None:
     found = check(where, repair=True)
     assert (found.problems, found.pictures) == ([], 13)
     assert {path: os.stat(path).st_mtime_ns for path in where.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize("kind", ["data", "deletion"])
+def test_index_mends_a_flipped_bit_in_what_it_has_no_need_to_read(
+    where: Path, tmp_path: Path, kind: str
+) -> None:
+    before = answers(Index.open(where))
+    victim = files(where, kind)[0]
+    content = bytearray(victim.read_bytes())
+    content[len(content) // 2] ^= 1
+    victim.write_bytes(content)
+    report = Index.open(where, repair=True).add(tmp_path / "pictures", jobs=1)
+    assert report.repaired
+    assert answers(Index.open(where)) == before
