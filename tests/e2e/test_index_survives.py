@@ -97,7 +97,7 @@ def test_ctrl_c_commits_what_is_finished(tmp_path: Path, draw_picture: Any, dura
 
     folder = tmp_path / "many"
     folder.mkdir()
-    for number in range(300):
+    for number in range(1500):
         draw_picture(folder / f"{number}.png", number)
     process = durability.indexer(tmp_path / "index", folder, jobs=1)
     process.stdout.readline()
@@ -109,7 +109,7 @@ def test_ctrl_c_commits_what_is_finished(tmp_path: Path, draw_picture: Any, dura
     assert process.returncode == 1
     assert report["interrupted"]
     assert "run it again to go on" in err
-    assert len(durability.paths_of(tmp_path / "index")) == report["added"] < 300
+    assert len(durability.paths_of(tmp_path / "index")) == report["added"] < 1500
 
 
 def test_workers_end_with_a_killed_parent(tmp_path: Path, draw_picture: Any, durability: ModuleType) -> None:
