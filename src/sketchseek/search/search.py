@@ -44,6 +44,8 @@ FINE_TURN = 5.0
 """Degrees from one rotation to the next with which those are looked at."""
 PHOTOGRAPH_BLEND = 4.0
 """What a network's opinion of a photograph weighs beside its contours, which show its background, too."""
+LINE_ART_BLEND = 0.75
+"""The same at most where most pictures are line art: shape is exact in it, and networks are strangers."""
 ALSO = 0.8
 """Another place in a picture is one whose score is at least this share of the best place's."""
 APART = 0.5
@@ -264,7 +266,7 @@ def _by_everything(
     if picked and not depiction.pictures.has(np.asarray(picked)).any():
         raise NoDescriptorError("None of the picked pictures has a descriptor yet.")
     describer = depiction.describer(required=bool(options.blend)) if options.blend != 0 else None
-    usual = 0.0 if describer is None else describer.blend if sketch.picture is None else PHOTOGRAPH_BLEND
+    usual = 0.0 if describer is None else _usual_blend(view, sketch, describer)
     blend = usual if options.blend is None else options.blend
     drawing = _described(sketch, describer, depiction) if describer else None
     if options.blend and drawing is None:
@@ -287,6 +289,13 @@ def _by_everything(
     pictures = depiction.pictures
     opinion = Opinion.of(describer.name, drawing, pictures.vectors(ids), pictures.usual_vectors)
     return _Found(query, ranking, score, opinion)
+
+
+def _usual_blend(view: View, sketch: Sketch, describer: PictureDescriber) -> float:
+    """What the network's opinion weighs beside the shape, unless somebody says."""
+    if sketch.picture is not None:
+        return PHOTOGRAPH_BLEND
+    return min(describer.blend, LINE_ART_BLEND) if view.is_line_art.mean() > 0.5 else describer.blend
 
 
 def _described(
