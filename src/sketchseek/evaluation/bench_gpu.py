@@ -7,7 +7,8 @@ pass multiplies in, by the vendor's library, and a large copy in the device's me
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from ..shape.engine.gpu import GpuEngine
 from ..shape.engine.gpu.columns import Tensor
 from ..shape.settings import Settings
-from .bench import QUERIES, Measurement
+from .bench import Measurement
 
 if TYPE_CHECKING:
     from ..shape.query import Query
@@ -53,7 +54,7 @@ def run_gpu(
     def measure(
         name: str, operand: str, call: Callable[[Query], object], share: int = 1, peak: float | None = None
     ) -> None:
-        seconds = float(np.mean([_median(partial(call, q)) for q in queries[:QUERIES]])) / share
+        seconds = _median([partial(call, q) for q in queries]) / share
         shares = (
             (useful * pictures / seconds / peak, stored * pictures / seconds / bandwidth)
             if peak
@@ -75,6 +76,8 @@ def run_gpu(
         measure("exhaustive-pass", operand, partial(_pass, engine), peak=peak)
         measure("exhaustive-top100", operand, partial(_top, engine))
         measure("exhaustive-top100-batch16", operand, partial(_batch, engine, batch), BATCH)
+        with ThreadPoolExecutor(BATCH) as threads:
+            measure("exhaustive-top100-threads16", operand, partial(_threads, engine, batch, threads), BATCH)
         del engine
         torch.cuda.empty_cache()
     machine = {
@@ -135,6 +138,11 @@ def _batch(engine: GpuEngine, batch: list[Query], _: Query) -> None:
     engine.tops(batch, HITS)
 
 
+def _threads(engine: GpuEngine, batch: list[Query], threads: ThreadPoolExecutor, _: Query) -> None:
+    """As many searches at once, as a server has them: those that come meanwhile share a pass."""
+    list(threads.map(lambda query: engine.top(query, HITS), batch))
+
+
 def _seconds(call: Callable[[], object]) -> float:
     torch.cuda.synchronize()
     begin = time.perf_counter()
@@ -143,12 +151,12 @@ def _seconds(call: Callable[[], object]) -> float:
     return time.perf_counter() - begin
 
 
-def _median(call: Callable[[], object]) -> float:
-    """Seconds, after one call that is not counted; of fewer calls where they are long."""
-    call()
+def _median(calls: Sequence[Callable[[], object]]) -> float:
+    """Seconds of one, in turn, after one that is not counted; of fewer where they are long."""
+    calls[0]()
     took: list[float] = []
-    while len(took) < _REPEATS and sum(took) < _PATIENCE:
-        took.append(_seconds(call))
+    while len(took) < max(_REPEATS, len(calls)) and sum(took) < _PATIENCE:
+        took.append(_seconds(calls[len(took) % len(calls)]))
     return float(np.median(took))
 
 
@@ -157,10 +165,10 @@ def _matrix_peak(operand: str, device: str) -> float:
     n = 8192
     a, b = (torch.randint(-127, 128, (n, n), device=device, dtype=torch.int8) for _ in range(2))
     if operand == "int8":
-        took = _median(lambda: torch._int_mm(a, b.T))
+        took = _median([lambda: torch._int_mm(a, b.T)])
     else:
         x, y = (m.to(torch.float16) / 64 for m in (a, b))
-        took = _median(lambda: x @ y.T)
+        took = _median([lambda: x @ y.T])
     return 2 * n**3 / took
 
 
@@ -168,4 +176,4 @@ def _bandwidth(device: str) -> float:
     """Bytes a second that a copy in the device's memory reads and writes."""
     a: Tensor = torch.ones(1 << 30, device=device)
     b = torch.empty_like(a)
-    return 2 * 4 * len(a) / _median(lambda: b.copy_(a))
+    return 2 * 4 * len(a) / _median([lambda: b.copy_(a)])

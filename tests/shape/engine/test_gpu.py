@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -140,6 +144,41 @@ def test_batches_and_rotations(monkeypatch: pytest.MonkeyPatch) -> None:
             wanted, their_scores = native.top(asked, 6)
             np.testing.assert_array_equal(ids, wanted)
             np.testing.assert_array_equal(scores, their_scores)
+
+
+@pytest.mark.parametrize("room", [EVERYTHING, 0])
+def test_searches_that_come_meanwhile_share_a_pass(monkeypatch: pytest.MonkeyPatch, room: int) -> None:
+    mine, native = engines(NEAR, 60, room=room)
+    prior = np.random.default_rng(2).uniform(0.8, 1, 60).astype(np.float32)
+    several = [query(NEAR, 500 + i, mirror=i != 2) for i in range(6)]
+    asked = [(q, {} if i % 2 else {"prior": prior}) for i, q in enumerate(several)]
+    alone = [native.top(q, 6, **views) for q, views in asked]
+    passes: list[int] = []
+    everybody_is_here = threading.Barrier(len(asked) + 1)
+    candidates = mine._candidates
+
+    def slow(queries: Sequence[Query], *rest: Any) -> Any:
+        if not passes:
+            everybody_is_here.wait(60)
+            time.sleep(0.5)  # the others are in line, or will be: only how many passes there are may change
+        passes.append(len(queries))
+        return candidates(queries, *rest)
+
+    monkeypatch.setattr(mine, "_candidates", slow)
+
+    def search(one: tuple[Query, dict[str, Any]]) -> Any:
+        if one is not asked[0]:
+            everybody_is_here.wait(60)
+        return mine.top(one[0], 6, **one[1])
+
+    with ThreadPoolExecutor(len(asked)) as threads:
+        found = [threads.submit(search, one) for one in asked]
+        everybody_is_here.wait(60)
+        for got, wanted in zip(found, alone, strict=True):
+            np.testing.assert_array_equal(got.result()[0], wanted[0])
+            np.testing.assert_array_equal(got.result()[1], wanted[1])
+    assert sum(passes) == len(asked)
+    assert passes[0] == 1  # nobody waited for company
 
 
 def test_a_blank_drawing_finds_the_first_pictures() -> None:

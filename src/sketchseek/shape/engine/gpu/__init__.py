@@ -10,8 +10,9 @@ than k pictures, the C++ engine scores, which settles ties and the last bit: the
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -24,6 +25,7 @@ from ...query import Query
 from ...settings import FULL, Settings
 from .. import Groups, Ids, Scores, best_of_groups, check_top
 from ..native import NativeEngine
+from ..together import Together
 from .columns import Columns, Grid, Layout, Tensor
 from .rows import Shard
 
@@ -31,6 +33,10 @@ CANDIDATES: Final = 2048
 """Rows that are scored again before anything is known about how many must be."""
 ROUNDING: Final = 1e-5
 """How far two float32 evaluations of a score may be apart."""
+TOGETHER: Final = 16
+"""Searches that share a pass at most: the first of them waits for the last."""
+FEW: Final = 2048
+"""Rows that the C++ engine scores faster with one thread than with many."""
 AT_ONCE: Final = 1 << 20  # rows scored again at a time
 BOUNDS: Final = 1 << 32
 """Bytes that the bounds of the queries of one pass may take."""
@@ -69,6 +75,7 @@ class GpuEngine:
         self._grids: dict[tuple[Any, ...], Grid] = {}
         self._views: _Views | None = None
         self._lock = threading.Lock()
+        self._together: Together[_Asked, tuple[Ids, Scores]] = Together(self._answers, TOGETHER)
         names = list(devices) if devices else [f"cuda:{i}" for i in range(torch.cuda.device_count())]
         norms = np.asarray(norms, np.float32)
         ends = [len(vectors) * i // len(names) for i in range(len(names) + 1)]
@@ -84,7 +91,8 @@ class GpuEngine:
             for name, begin, end in zip(names, ends, ends[1:], strict=False)
         ]
         if names[0].startswith("cuda"):
-            self.top(Query.of(_DIAGONAL, settings), 1)  # compiles: the first answer is as quick as the others
+            for mirror in (True, False):  # compiles: the first answer is as quick as the others
+                self.top(Query.of(_DIAGONAL, settings, mirror=mirror), 1)
 
     def __len__(self) -> int:
         return len(self._host)
@@ -99,7 +107,7 @@ class GpuEngine:
         if ids is not None:
             return self._host.scores(query, ids, threads)
         with self._lock:
-            found = [shard.align(self._columns([query], "float32", shard))[0] for shard in self.shards]
+            found = [shard.align(self._columns(shard, [query])("float32"))[0] for shard in self.shards]
             return np.concatenate([scores.cpu().numpy() for scores in found])
 
     def top(
@@ -111,8 +119,12 @@ class GpuEngine:
         groups: Groups | None = None,
         prior: Scores | None = None,
     ) -> tuple[Ids, Scores]:
-        """See `Engine.top`."""
-        return self.tops([query], k, threads, groups=groups, prior=prior)[0]
+        """See `Engine.top`. Other threads' searches that come meanwhile share the next pass."""
+        views = self._checked(k, groups, prior)
+        if not query.norms[:, FULL].all():  # with a blank one, all pictures tie
+            return self._host.top(query, k, threads, groups=views.groups, prior=views.prior)
+        alike = query.vectors.shape, query.mirror, query.steps.tobytes(), query.reach.tobytes(), k, id(views)
+        return self._together.ask(alike, (query, k, views, threads))
 
     def tops(
         self,
@@ -125,14 +137,20 @@ class GpuEngine:
     ) -> list[tuple[Ids, Scores]]:
         """`top` of several queries of as many poses, which share each reading of the rows."""
         views = self._checked(k, groups, prior)
-        if not all(query.norms[:, FULL].all() for query in queries):  # with a blank one, all pictures tie
-            return [self._host.top(q, k, threads, groups=views.groups, prior=views.prior) for q in queries]
+        if not all(query.norms[:, FULL].all() for query in queries):
+            return [self.top(q, k, threads, groups=groups, prior=prior) for q in queries]
+        return self._answers([(query, k, views, threads) for query in queries])
+
+    def _answers(self, asked: Sequence[_Asked]) -> list[tuple[Ids, Scores]]:
+        """`top` of searches that are alike, in passes that there is memory for."""
+        queries, (_, k, views, _) = [query for query, *_ in asked], asked[0]
         each = max(1, BOUNDS // max(1, 4 * len(self)))
         parts = [queries[begin : begin + each] for begin in range(0, len(queries), each)]
         with self._lock:
             found = [rows for part in parts for rows in self._candidates(part, k, views)]
         return [
-            self._settled(query, rows, k, views, threads) for query, rows in zip(queries, found, strict=True)
+            self._settled(query, rows, k, views, n)
+            for (query, _, _, n), rows in zip(asked, found, strict=True)
         ]
 
     def project(self, query: Query, axis: int, ids: Ids | None = None, threads: int | None = None) -> Scores:
@@ -158,34 +176,47 @@ class GpuEngine:
         """See `Engine.energy`; by the C++ engine."""
         return self._host.energy(ids, threads)
 
-    def _columns(self, queries: Sequence[Query], operand: str, shard: Shard) -> Columns:
+    def bounds(self, shard: Shard, queries: Sequence[Query]) -> tuple[Tensor, Columns]:
+        """(queries, rows) upper bounds of the scores, on their way; the columns that give the scores."""
+        columns = self._columns(shard, queries)
+        return shard.align(columns(self._operand)), columns("float32")
+
+    def _columns(self, shard: Shard, queries: Sequence[Query]) -> Callable[[str], Columns]:
+        """What gives the columns of some queries, by what they multiply in."""
         first = queries[0]
         if first.vectors.shape[1] != self._settings.dimensions:
             raise ValueError("query must not have other settings than the collection")
-        poses = len(first.settings.scales)
-        key = (shard.device, *(a[:poses].tobytes() for a in (first.steps, first.reach, first.kernels)))
+        grid = self._grid(first, shard)
+        drawings = grid.drawings(queries, self._codes)
+        return partial(grid.columns, drawings, codes=self._codes, mirror=first.mirror)
+
+    def _grid(self, query: Query, shard: Shard) -> Grid:
+        """The translations of a query's poses, on a shard's device."""
+        poses = len(query.settings.scales)
+        key = (shard.device, *(a[:poses].tobytes() for a in (query.steps, query.reach, query.kernels)))
         if key not in self._grids:
-            self._grids[key] = Grid(first, self._layout, shard.device)
-        return self._grids[key].columns(queries, operand, self._codes)
+            self._grids[key] = Grid(query, self._layout, shard.device)
+        return self._grids[key]
 
     def _candidates(self, queries: Sequence[Query], k: int, views: _Views) -> list[Ids]:
         """For each query rows among which its k best pictures are, by one pass over all rows."""
-        # Each device starts on its pass before the first one's answer is waited for.
+        # All that the devices have to do is on its way before the first answer is waited for.
         passes = [self.bounds(shard, queries) for shard in self.shards]
+        looks = []
+        for shard, prior, (bounds, exact) in zip(self.shards, views.parts, passes, strict=True):
+            if prior is not None:
+                bounds.mul_(prior)
+            count = min(len(shard), max(CANDIDATES, 4 * k))
+            looks.append([_Look(shard, bounds[j], exact.of(j), count, prior) for j in range(len(queries))])
         return [
             np.concatenate(
                 [
-                    start + self._reaching(i, bounds[j], exact.of(j), k, views)
-                    for i, (start, (bounds, exact)) in enumerate(zip(self._starts, passes, strict=True))
+                    start + _reaching(look[j], start, k, views)
+                    for start, look in zip(self._starts, looks, strict=True)
                 ]
             )
             for j in range(len(queries))
         ]
-
-    def bounds(self, shard: Shard, queries: Sequence[Query]) -> tuple[Tensor, Columns]:
-        """(queries, rows) upper bounds of the scores, on their way; the columns that give the scores."""
-        bounds = shard.align(self._columns(queries, self._operand, shard))
-        return bounds, self._columns(queries, "float32", shard)
 
     def _checked(self, k: int, groups: Groups | None, prior: Scores | None) -> _Views:
         """What `top` was told of the rows, on the devices, too. A search tells the same as the last one."""
@@ -202,33 +233,6 @@ class GpuEngine:
         self._views = views = _Views(groups, prior, parts)
         return views
 
-    def _reaching(self, i: int, bounds: Tensor, exact: Columns, k: int, views: _Views) -> Ids:
-        """Rows of the i-th shard that show its k best pictures, and those that rounding might make so."""
-        shard, start, prior = self.shards[i], self._starts[i], views.parts[i]
-        if prior is not None:
-            bounds = bounds * prior
-        count = min(len(shard), max(CANDIDATES, 4 * k))
-        while count > 0:
-            highest, rows = torch.topk(bounds, count)
-            scores = self._again(shard, rows, exact, prior)
-            pictures = None if views.groups is None else views.groups[start + rows.cpu().numpy()]
-            floor = _kth(scores, k, pictures) - 2 * ROUNDING
-            if floor > -np.inf or count == len(shard):
-                if count < len(shard) and float(highest[-1]) >= floor:
-                    rows = torch.nonzero(bounds >= floor)[:, 0]
-                    scores = self._again(shard, rows, exact, prior)
-                return np.asarray(rows.cpu().numpy()[scores >= floor])
-            count = min(len(shard), 4 * count)  # many views of few pictures: not yet k of them
-        return np.empty(0, np.int64)
-
-    def _again(self, shard: Shard, rows: Tensor, exact: Columns, prior: Tensor | None) -> Scores:
-        """Some rows' scores in float32, times their prior."""
-        parts = []
-        for some in torch.split(rows, AT_ONCE):
-            scores = shard.align_some(some, exact)[0]
-            parts.append(scores if prior is None else scores * prior[some])
-        return np.asarray(torch.cat(parts).cpu().numpy())
-
     def _settled(
         self, query: Query, rows: Ids, k: int, views: _Views, threads: int | None
     ) -> tuple[Ids, Scores]:
@@ -236,7 +240,9 @@ class GpuEngine:
         rows = np.sort(rows)
         groups = None if views.groups is None else views.groups[rows]
         prior = None if views.prior is None else views.prior[rows]
-        best, scores = best_of_groups(self._host.scores(query, rows, threads), k, groups, prior)
+        # Few rows take less time than starting threads does.
+        found = self._host.scores(query, rows, threads if len(rows) > FEW else 1)
+        best, scores = best_of_groups(found, k, groups, prior)
         return rows[best], scores
 
 
@@ -247,6 +253,66 @@ class _Views:
     groups: Groups | None
     prior: Scores | None
     parts: list[Tensor | None]
+
+
+_Asked = tuple[Query, int, _Views, int | None]
+"""A search: what for, how many of which rows, and how many threads may settle it."""
+
+
+class _Look:
+    """The rows of the highest bounds, scored again: on its way to the host's memory when it is made.
+
+    bounds : (n,) of a shard's rows, times their prior. exact : what gives scores. count : of rows, at most n.
+    """
+
+    def __init__(
+        self, shard: Shard, bounds: Tensor, exact: Columns, count: int, prior: Tensor | None
+    ) -> None:
+        self.shard, self._bounds, self._exact, self._prior = shard, bounds, exact, prior
+        self.count = count
+        highest, rows = torch.topk(bounds, count)
+        self._found = self._again(rows)
+        self._least = highest[-1:].to("cpu", non_blocking=True)
+
+    def wait(self) -> tuple[Ids, Scores, float]:
+        """(count,) rows and their scores; no other row scores more than the number."""
+        ids, scores = self._arrived(*self._found)
+        return ids, scores, float(self._least) if self.count < len(self.shard) else -np.inf
+
+    def wider(self) -> _Look:
+        """At more rows."""
+        count = min(len(self.shard), 4 * self.count)
+        return _Look(self.shard, self._bounds, self._exact, count, self._prior)
+
+    def reaching(self, floor: float) -> tuple[Ids, Scores]:
+        """Every row whose bound reaches a score, with its score."""
+        return self._arrived(*self._again(torch.nonzero(self._bounds >= floor)[:, 0]))
+
+    def _again(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Rows and their scores in float32, times their prior, on their way."""
+        parts = []
+        for some in torch.split(rows, AT_ONCE):
+            scores = self.shard.align_some(some, self._exact)[0]
+            parts.append(scores if self._prior is None else scores * self._prior[some])
+        return rows.to("cpu", non_blocking=True), torch.cat(parts).to("cpu", non_blocking=True)
+
+    def _arrived(self, rows: Tensor, scores: Tensor) -> tuple[Ids, Scores]:
+        self.shard.wait()
+        return rows.numpy(), scores.numpy()
+
+
+def _reaching(look: _Look, start: int, k: int, views: _Views) -> Ids:
+    """Rows of a shard that show its k best pictures, and those that rounding might make so."""
+    while look.count > 0:
+        rows, scores, others = look.wait()
+        pictures = None if views.groups is None else views.groups[start + rows]
+        floor = _kth(scores, k, pictures) - 2 * ROUNDING
+        if floor > -np.inf or look.count == len(look.shard):
+            if others >= floor:
+                rows, scores = look.reaching(floor)
+            return rows[scores >= floor]
+        look = look.wider()  # many views of few pictures: not yet k of them
+    return np.empty(0, np.int64)
 
 
 def _kth(scores: Scores, k: int, pictures: Groups | None) -> float:

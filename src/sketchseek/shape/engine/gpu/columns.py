@@ -111,32 +111,38 @@ class Grid:
         padded = np.pad(sources, [(0, 0), (0, 1)], constant_values=settings.dimensions)
         self._sources = self._to(padded[:, layout.order].astype(np.int32))
         self._pose = self._to(np.asarray(pose, np.int32))
-        self._kernels = query.kernels[: self._poses][pose]
+        self._kernels = self._to(query.kernels[: self._poses][pose])
 
-    def columns(self, queries: Sequence[Query], operand: str, codes: bool) -> Columns:
-        """The columns of some queries that have as many poses, in one of `OPERANDS`.
+    def drawings(self, queries: Sequence[Query], codes: bool) -> Tensor:
+        """(queries, P, D + 1): some queries that have as many poses, not translated, the last column 0.
 
         codes : whether rows are one-byte codes, whose steps are folded in.
         """
-        rotations, tiles = len(queries[0]) // self._poses, len(self._pose)
         steps = queries[0].settings.component_scales if codes else np.float32(1)
-        drawings = self._to(np.stack([np.pad(_units(q) * steps, [(0, 0), (0, 1)]) for q in queries]))
+        units = np.zeros((len(queries), len(queries[0]), self._dimensions + 1), np.float32)
+        for unit, query in zip(units, queries, strict=True):
+            unit[:, :-1] = _units(query) * steps
+        return self._to(units)
+
+    def columns(self, drawings: Tensor, operand: str, codes: bool, mirror: bool) -> Columns:
+        """The columns of some `drawings`, in one of `OPERANDS`."""
+        rotations, tiles = drawings.shape[1] // self._poses, len(self._pose)
         exact = operand == "float32"
         stored = "float16" if exact and codes else operand
         parts, length = 2 if exact and codes else 1, len(self._layout.order)
-        shape = (len(queries), rotations * tiles)
+        shape = (len(drawings), rotations * tiles)
         made = Columns(
             operand,
             values=torch.empty(
                 (*shape, parts, TILE, length), dtype=getattr(torch, stored), device=self._device
             ),
-            kernel=self._to(np.tile(self._kernels, rotations)),
+            kernel=self._kernels if rotations == 1 else self._kernels.repeat(rotations),
             scale=torch.empty(shape, device=self._device),
             error=torch.empty(shape, device=self._device),
-            mirror=queries[0].mirror,
+            mirror=mirror,
         )
         with on(self._device):
-            translate[(tiles, len(queries) * rotations)](
+            translate[(tiles, len(drawings) * rotations)](
                 drawings,
                 self._parts,
                 self._sources,

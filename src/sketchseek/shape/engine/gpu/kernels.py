@@ -71,7 +71,8 @@ def _moved(parts, drawing, sources, each, LENGTH: tl.constexpr, STEP: tl.constex
     return moved
 
 
-@triton.jit(do_not_specialize=["n", "stride", "queries", "tiles"])  # one compilation for all
+# One compilation for all: counts may be anything, and a batch's later queries begin anywhere.
+@triton.jit(do_not_specialize=["scale", "error", "out", "n", "stride", "queries", "tiles"])
 def best_alignment(  # noqa: PLR0917
     rows,  # (padded, 2 * HALF): even components, zeros, odd ones, zeros
     inverse,  # (kernels, padded) float32: 1 / norm, 0 for a blank picture

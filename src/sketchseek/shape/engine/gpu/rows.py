@@ -168,6 +168,11 @@ class Shard:
         self._launch(self._take(ids), columns, out)
         return out
 
+    def wait(self) -> None:
+        """Until the device has done what it was told."""
+        if self.device.startswith("cuda"):
+            torch.cuda.current_stream(self.device).synchronize()
+
     def _launch(self, rows: Rows, columns: Columns, out: Tensor) -> None:
         """Align by the fastest tiling that the device has the means for."""
         while rows.count > 0:
