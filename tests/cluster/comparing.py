@@ -12,6 +12,13 @@ from sketchseek.storage.store import Change, Store
 
 NODE = {"num_cpus": 1, "object_store_memory": 80 << 20}
 """Of each node of the cluster."""
+HEAD = {
+    **NODE,
+    "include_dashboard": False,
+    "include_log_monitor": False,
+    "_system_config": {"health_check_period_ms": 500, "health_check_failure_threshold": 3},
+}
+"""Of the first one: a node that was killed is missed after two seconds instead of fifteen."""
 
 
 def write(where: Path | str, rows: list[dict[str, Any]]) -> None:

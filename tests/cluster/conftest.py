@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from comparing import NODE, write
+from comparing import HEAD, NODE, write
 
 from sketchseek import Index, Sketch
 from sketchseek.contours.made_up import random_curves
@@ -23,15 +24,17 @@ HOUSE = [(50, 0), (100, 45), (85, 45), (85, 95), (15, 95), (15, 45), (0, 45)]
 
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """Three nodes; tests that end one add another."""
+    """Three nodes; tests that end one add another. They die with this process, however it ends."""
     ray = pytest.importorskip("ray", reason="ray is not installed: make test-cluster installs it")
     from ray.cluster_utils import Cluster
 
-    made = Cluster(initialize_head=True, head_node_args={**NODE, "include_dashboard": False})
+    os.environ.update(RAY_worker_niceness="0")  # where other things run, nice processes take minutes to start
+    made = Cluster()
     try:
+        made.add_node(**HEAD)
         for _ in range(2):
-            made.add_node(**NODE)
-        made.wait_for_nodes()
+            made.add_node(wait=False, **NODE)
+        made.wait_for_nodes(timeout=120)
         ray.init(address=made.address, namespace="sketchseek", log_to_driver=False)
         yield made
     finally:

@@ -13,14 +13,28 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+_MOTO = """
+import os, sys, threading
+from moto.server import main
+
+def end_with_the_tests():
+    sys.stdin.read()
+    os._exit(0)
+
+threading.Thread(target=end_with_the_tests, daemon=True).start()
+main(sys.argv[1:])
+"""
+
 
 @contextmanager
 def s3_server() -> Iterator[str]:
     """Its address."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    command = [sys.executable, "-c", _MOTO, "-H", "127.0.0.1", "-p", str(port)]
+    server = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     try:
         ends = time.monotonic() + 60
         while True:

@@ -178,16 +178,23 @@ class TestOnACluster:
         from sketchseek.cluster.fleet import ClusterOptions
         from sketchseek.cluster.index import ClusterIndex
 
+        sketch = Sketch.from_strokes(STROKES)
+        right = Index.open(collection).search(sketch)
         with ClusterIndex.spread(collection, ClusterOptions(shards=2, deadline=60.0)) as index:
             before = {row["pid"] for row in index.fleet.status()}
-            done = run(
-                "cluster", "restart", "--index", collection, "--cluster", cluster.address, "--shards", 2
-            )
-            assert done.returncode == 0, done.stderr
-            sketch = Sketch.from_strokes(STROKES)
-            right = Index.open(collection).search(sketch)
-            assert eventually(lambda: same_hits(index.search(sketch), right), 60)
-            assert before.isdisjoint(row["pid"] for row in index.fleet.status())
+            words = ["cluster", "restart", "--index", collection, "--cluster", cluster.address, "--shards", 2]
+            command = [sys.executable, "-m", "sketchseek", *map(str, words)]
+            with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as restart:
+                while restart.poll() is None:
+                    assert same_hits(index.search(sketch), right), "nothing is left out meanwhile"
+                    time.sleep(0.02)
+                assert restart.stderr is not None
+                assert restart.returncode == 0, restart.stderr.read()
+            assert same_hits(index.search(sketch), right)
+            assert index.fleet.counts["started"] == 2, "it went over to what the command has started"
+            after = {row["pid"] for row in index.fleet.status()}
+            assert len(after) == 2
+            assert before.isdisjoint(after)
 
 
 def _status(cluster: Any) -> list[dict[str, Any]]:

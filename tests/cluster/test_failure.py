@@ -33,7 +33,7 @@ def test_a_node_and_its_shard_are_killed(cluster: Any, collection: Path, drawing
         node = next(n for n in cluster.worker_nodes if n.node_id == shard["node"])
         os.kill(shard["pid"], signal.SIGKILL)
         cluster.remove_node(node, allow_graceful=False)
-        assert not alive(shard["pid"])
+        assert eventually(lambda: not alive(shard["pid"]), 30)
         began = time.monotonic()
         partial = index.search(drawings[0], 30)
         assert time.monotonic() - began < 30.0
@@ -42,17 +42,18 @@ def test_a_node_and_its_shard_are_killed(cluster: Any, collection: Path, drawing
             assert partial
             assert {hit.id for hit in partial} < {f"{n:016x}" for n in range(900)}
         assert eventually(lambda: index.search(drawings[0], 30).covered == 1.0, 120)
+        print(f"whole again {time.monotonic() - began:.1f} s after a node and its shard were killed")
         assert same_hits(index.search(drawings[0], 30), alone)
         assert all(row["node"] != shard["node"] for row in index.fleet.status())
     cluster.add_node(**NODE)
 
 
 def test_without_one_shard_the_answer_says_so(cluster: Any, collection: Path, drawings: Any) -> None:
-    with ClusterIndex.spread(collection, ClusterOptions(shards=3, deadline=16.0)) as index:
-        index.search(drawings[0])
-        slow = index.fleet._replicas[1, 0]
-        import ray
+    import ray
 
+    alone = Index.open(collection).search(drawings[0])
+    with ClusterIndex.spread(collection, ClusterOptions(shards=3, deadline=12.0)) as index:
+        slow = index.fleet._replicas[1, 0]
         ray.get(slow.actor.slow_down.remote(SLOW))
         began = time.monotonic()
         partial = index.search(drawings[0], 900)
@@ -63,6 +64,7 @@ def test_without_one_shard_the_answer_says_so(cluster: Any, collection: Path, dr
         assert len(partial) == 900 - pictures
         ray.get(slow.actor.slow_down.remote(0.0))
         assert eventually(lambda: index.search(drawings[0]).covered == 1.0, 60)
+        assert same_hits(index.search(drawings[0]), alone), "what was missing has left no trace"
 
 
 def test_a_second_replica_answers_for_a_slow_one(cluster: Any, collection: Path, drawings: Any) -> None:

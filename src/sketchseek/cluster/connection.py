@@ -70,6 +70,7 @@ def _join(ray: Any, address: str) -> None:
     }
     try:
         if address == LOCAL:
+            os.environ.setdefault("RAY_worker_niceness", "0")  # as if there were no cluster in between
             ray.init(
                 address=LOCAL,
                 include_dashboard=False,

@@ -98,6 +98,8 @@ class _Replica:
         self.layout: Layout | None = None
         self.pending: dict[str, tuple[Any, float]] = {"hello": (actor.hello.remote(), time.monotonic())}
         self.dead = False
+        self.next: _Replica | None = None
+        """The newer process that it is retired for, until that holds the rows."""
         self.busy = 0
         self._idle: deque[Connection] = deque()
 
@@ -363,6 +365,20 @@ class Fleet:
             self._replicas[slot] = self._found(slot, replica) or self._started(slot, replica)
         else:
             self._look_after(replica)
+            if replica.next is not None:
+                self._go_over(slot, replica, replica.next)
+
+    def _go_over(self, slot: tuple[int, int], old: _Replica, new: _Replica) -> None:
+        """From a process that is retired to its successor, once that holds the rows."""
+        if new.dead:
+            old.next = None
+            return
+        self._look_after(new)
+        wanted = self._wanted.get(slot[0])
+        if wanted is not None and wanted.key in new.held:
+            with self._lock:
+                self._replicas[slot] = new
+            old.actor.release.remote(self._front)
 
     def _look_after(self, replica: _Replica) -> None:
         """See what it has answered through Ray, and tell it what to hold."""
@@ -406,7 +422,10 @@ class Fleet:
                     "to be the same."
                 )
         elif name == "ping":
-            replica.held = set(answer)
+            held, retired = answer
+            replica.held = set(held)
+            if retired and replica.next is None:
+                replica.next = self._found((replica.shard, replica.number), replica)
         else:
             replica.held.add(replica.preparing)
 
@@ -513,21 +532,23 @@ class Fleet:
         return rows
 
     def replace_all(self, patience: float = 120.0) -> None:
-        """Rolling restart: a new process for each replica, the old one ends when the new one is ready."""
+        """Rolling restart: a new process for each replica; the old one ends once all fronts went over."""
         for slot in self._slots:
             old = self._replicas[slot]
             new = self._started(slot, old)
-            key = self._wanted[slot[0]].key
             began = time.monotonic()
-            while key not in new.held:
+            old.next = new
+            while self._replicas[slot] is old:
                 if new.dead or time.monotonic() - began > patience:
                     raise ClusterError(
                         f"Shard {slot[0]} does not start again: {[*self.problems, 'no answer'][0]}"
                     )
-                self._look_after(new)
                 time.sleep(0.05)
-            with self._lock:
-                self._replicas[slot] = new
+            with suppress(self.ray.exceptions.RayError):
+                while self.ray.get(old.actor.retire.remote(), timeout=PATIENCE_S) > 0:
+                    if time.monotonic() - began > patience:
+                        break
+                    time.sleep(0.2)
             time.sleep(1.0)  # questions that are under way
             self.ray.kill(old.actor)
             old.close()

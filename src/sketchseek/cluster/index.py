@@ -19,7 +19,7 @@ from ..search.hit import Hits
 from ..search.ranking import PRIOR
 from ..search.search import Options, search
 from ..shape.views import shares
-from ..storage.location import Location
+from ..storage.location import Location, no_index
 from ..storage.schema import settings_of
 from ..storage.snapshot import Snapshot, fragment_name, read_pictures
 from .connection import ClusterError
@@ -71,6 +71,8 @@ class ClusterIndex(Index):
     """
 
     def __init__(self, location: Location, options: ClusterOptions) -> None:
+        if not location.exists():  # before anything is started for it
+            raise no_index(location)
         self.fleet = Fleet(location.text, options)
         self._fragments: dict[str, dict[str, NDArray[Any]]] = {}
         self._layout: Layout | None = None

@@ -14,6 +14,7 @@ import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,7 @@ from ..shape.engine.device import engine_on
 from ..shape.placement import Placement, Start
 from ..shape.query import Query
 from ..shape.views import shares
-from ..storage.location import Location
+from ..storage.location import Location, refused
 from ..storage.schema import Recipe, settings_of
 from ..storage.snapshot import fragment_name, read_pictures
 from ..storage.store import Version
@@ -103,10 +104,12 @@ class Shard:
         self._lock = threading.Lock()
         self._fronts: dict[str, tuple[float, str | None]] = {}  # when each was seen, and what it wants
         self._layout: Layout | None = None
-        self._ending = False
+        self._ending = self._retired = False
         self._asked = time.monotonic()
         self._questions: Counter[str] = Counter()
         self._seconds: defaultdict[str, float] = defaultdict(float)
+        with suppress(OSError):  # Ray's workers yield to everything else; people wait for a shard
+            os.setpriority(os.PRIO_PROCESS, 0, 0)
         self._node = ray.get_runtime_context().get_node_id()
         self._server = Server(host or ray.util.get_node_ip_address(), self._answer)
         threading.Thread(target=self._end_when_forgotten, daemon=True).start()
@@ -147,6 +150,9 @@ class Shard:
             dataset = lance.dataset(self._location.table, version=number)
             version = Version.of(dataset, self._location)
         except (OSError, ValueError) as error:
+            refusal = refused(self._location, error)
+            if refusal is not None:
+                raise ClusterError(f"A node of the cluster says: {refusal}") from error
             raise ClusterError(
                 f"A node of the cluster cannot read the index in {self._location}: put it into a folder that "
                 "all nodes share, or into an object store."
@@ -168,11 +174,19 @@ class Shard:
             parts = [{n: a for n, a in read_pictures(version, [])[0].items() if n in _NAMES}]
         return parts
 
-    def ping(self, front: str, wanted: str | None) -> list[str]:
-        """What is held, from the oldest to the newest. A front says that it is there, and what it wants."""
+    def ping(self, front: str, wanted: str | None) -> tuple[list[str], bool]:
+        """What is held, from the oldest to the newest, and whether there is a newer process to go to.
+
+        A front says that it is there, and what it wants.
+        """
         self._asked = time.monotonic()
         self._fronts[front] = (self._asked, wanted)
-        return list(self._held)
+        return list(self._held), self._retired
+
+    def retire(self) -> int:
+        """Tell fronts to go to the newer process; how many have not left yet."""
+        self._retired = True
+        return len(self._recent_fronts())
 
     def release(self, front: str) -> bool:
         """A front leaves; whether it is the last one, and shall end the shard, which no other then joins."""

@@ -62,7 +62,7 @@ class ClusterWorkers:
         self._jobs = min(jobs or cores, max(cores, 1))
         self._workers: list[_Worker] = []
         self._waiting: deque[list[Task]] = deque()
-        self._again: set[bytes] = set()  # pictures that were alone at hand when a worker was lost
+        self._suspects: dict[bytes, int] = {}  # pictures at hand when a worker was lost: how often alone
         self._lost_in_a_row = 0
 
     def __enter__(self) -> ClusterWorkers:
@@ -78,7 +78,7 @@ class ClusterWorkers:
         """Answers as they come, one for each task; None at least every half second."""
         todo = list(tasks)
         self._waiting = deque(todo[i : i + BATCH] for i in range(0, len(todo), BATCH))
-        while self._waiting or any(worker.batches for worker in self._workers):
+        while self._waiting or any(any(worker.batches.values()) for worker in self._workers):
             while len(self._workers) < min(self._jobs, len(self._waiting)):
                 self._hire()
             self._give()
@@ -100,8 +100,15 @@ class ClusterWorkers:
         self._workers.append(worker)
 
     def _give(self) -> None:
+        """Batches to those that have started: one that finds no place on a smaller cluster has none to keep.
+
+        A suspect is given to a worker that has nothing else, and gets nothing else meanwhile.
+        """
         for worker in self._workers:
-            while self._waiting and len(worker.batches) < AHEAD:
+            while worker.ready and self._waiting and len(worker.batches) < AHEAD:
+                at_hand = [*worker.batches.values(), self._waiting[0]]
+                if len(at_hand) > 1 and any(batch[0].path in self._suspects for batch in at_hand):
+                    break
                 batch = self._waiting.popleft()
                 worker.batches[worker.actor.read.remote(batch)] = batch
 
@@ -154,14 +161,14 @@ class ClusterWorkers:
                 raise cause
             if self._lost_in_a_row > 3 * self._jobs:
                 raise ClusterError(f"The programs that read pictures don't start. {_said(error)}")
-        for batch in reversed(list(worker.batches.values())):
-            if len(batch) == 1:
-                if batch[0].path in self._again:
-                    yield unread(batch[0], LOST)
+        for task in reversed([task for batch in worker.batches.values() for task in batch]):
+            if task.path in self._suspects:
+                self._suspects[task.path] += 1
+                if self._suspects[task.path] == 2:
+                    yield unread(task, LOST)
                     continue
-                if worker.ready:
-                    self._again.add(batch[0].path)
-            self._waiting.extendleft([task] for task in reversed(batch))
+            self._suspects.setdefault(task.path, 0)
+            self._waiting.appendleft([task])
 
 
 def _said(error: Exception | None) -> str:

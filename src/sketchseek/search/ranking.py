@@ -128,8 +128,11 @@ class Collection:
         return scores if self.prior is None else scores * self.prior[rows]
 
     def energy(self, rows: Ids, threads: int | None = None) -> NDArray[np.float32]:
-        """Where each row's norm comes from (`energy.py`); kept once a good part of them is asked for."""
-        if len(rows) * _OFTEN < len(self.engine):
+        """Where each row's norm comes from (`energy.py`); kept once a good part of them is asked for.
+
+        Not of rows that are elsewhere: some may be missing from an answer, and there again for the next.
+        """
+        if len(rows) * _OFTEN < len(self.engine) or not isinstance(self.vectors, np.ndarray):
             return self.engine.energy(rows, threads)
         if self._energy is None:
             self._energy = self.engine.energy(np.arange(len(self.engine)), threads)
