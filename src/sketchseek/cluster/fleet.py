@@ -451,7 +451,7 @@ class Fleet:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         incarnation = max(self._newest(slot)[0], before.incarnation if before else -1) + 1
-        node, host, threads = self._place(slot)
+        node, host, threads, card = self._place(slot)
         actor = self._actor.options(
             name=f"{self._name}-{slot[0]}-{slot[1]}-{incarnation}",
             namespace=NAMESPACE,
@@ -460,7 +460,7 @@ class Fleet:
             max_restarts=0,
             max_concurrency=8,
             num_cpus=0,
-            num_gpus=1 if self.options.device == "cuda" else 0,
+            num_gpus=int(card),
             scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False),
         ).remote(self.where, threads, self.options.device, host)
         self.counts["started"] += 1
@@ -492,10 +492,11 @@ class Fleet:
     def _nodes(self) -> list[dict[str, Any]]:
         return [node for node in self.ray.nodes() if node["Alive"]]
 
-    def _place(self, slot: tuple[int, int]) -> tuple[str, str, int]:
-        """The node for a replica, its address, and the threads it may use there.
+    def _place(self, slot: tuple[int, int]) -> tuple[str, str, int, bool]:
+        """The node for a replica, its address, the threads it may use there, and whether it gets a card.
 
-        The one with the fewest shards for its cores, none of them of the same shard if that can be.
+        The one with the fewest shards for its cores, none of them of the same shard if that can be; with a
+        graphics processor for each of its shards where that is wanted and can be. The others use processors.
         """
         now = time.monotonic()
         nodes = self._nodes()
@@ -504,15 +505,19 @@ class Fleet:
         used = Counter(r.node for r in self._replicas.values() if not r.dead and r.node is not None)
         same = {r.node for (s, _), r in self._replicas.items() if s == slot[0] and not r.dead}
 
-        def cost(node: dict[str, Any]) -> tuple[bool, bool, float, str]:
+        def has_card(node: dict[str, Any]) -> bool:
+            free = node["Resources"].get("GPU", 0.0) - used[node["NodeID"]]
+            return self.options.device == "cuda" and bool(free >= 1)
+
+        def cost(node: dict[str, Any]) -> tuple[bool, bool, bool, float, str]:
             name, cores = node["NodeID"], max(1.0, node["Resources"].get("CPU", 1.0))
             shunned = now - self._shunned.get(name, float("-inf")) < SHUNNED_S
-            return shunned, name in same, (used[name] + 1) / cores, name
+            return shunned, name in same, not has_card(node), (used[name] + 1) / cores, name
 
         best = min(nodes, key=cost)
         cores = int(best["Resources"].get("CPU", 1.0))
         per_node = -(-len(self._slots) // len(nodes))
-        return best["NodeID"], best["NodeManagerAddress"], max(1, cores // per_node)
+        return best["NodeID"], best["NodeManagerAddress"], max(1, cores // per_node), has_card(best)
 
     # --- for people ---------------------------------------------------------------------------------------
 
