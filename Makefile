@@ -16,6 +16,7 @@ CPP := $(wildcard src/cpp/*.*pp src/cpp/kernels/* src/cpp/search/*)
 SOURCES := pyproject.toml CMakeLists.txt $(CPP)
 WASM := src/sketchseek/publish/engine/sketchseek-relaxed.wasm
 PYTEST_ARGS ?=
+TORCH ?= # which torch `make test-gpu` installs: 'torch==2.13.0'
 
 .PHONY: demo test wasm site test-cluster test-gpu test-lowest sanitize browser lint bench docs results wheel test-wheel cross clean
 .DELETE_ON_ERROR:
@@ -55,11 +56,12 @@ test-cluster: $(VENV)/.cluster ## the cluster: three nodes of Ray and an S3 serv
 	$(BIN)/python -m pytest tests/cluster $(PYTEST_ARGS)
 
 $(VENV)/.gpu: $(VENV)/.dev
-	$(INSTALL) -e '.[gpu]'
+	$(INSTALL) -e '.[gpu]' $(TORCH)
 	@touch $@
 
 test-gpu: $(VENV)/.gpu ## the kernels for graphics processors: on one where there is one, interpreted elsewhere
-	$(BIN)/python -m pytest tests/shape/engine/test_gpu.py tests/shape/engine/test_device.py tests/contours/test_torch_graph.py $(PYTEST_ARGS)
+	$(BIN)/python -m pytest tests/shape/engine/test_gpu.py tests/shape/engine/test_device.py tests/shape/engine/test_together.py \
+	  tests/shape/test_accumulation.py tests/contours/test_torch_graph.py tests/depiction/test_torch_networks.py $(PYTEST_ARGS)
 
 test-lowest: $(TOOLS)/.made $(WASM) browser ## the whole suite with the oldest versions that pyproject.toml allows
 	$(TOOLS)/bin/uv venv --quiet --clear --python $(PYTHON) $(LOWEST)

@@ -105,7 +105,7 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         "--device",
         choices=("cpu", "cuda"),
         default="cpu",
-        help="what finds edges (default: cpu)",
+        help="what the networks run on (default: cpu)",
     )
     p.add_argument(
         "--expansion",

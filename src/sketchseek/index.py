@@ -174,7 +174,7 @@ class Index:
         A root that is missing or has become empty, as a drive that is not mounted, forgets nothing
         unless `forget_missing`. Pictures that could not be read for want of memory, time or rights are
         tried again if `retry`. What is damaged in the index is made again. May be interrupted and run
-        again: it goes on where it was. `device="cuda"` finds edges on a graphics processor.
+        again: it goes on where it was. `device="cuda"` runs the networks on a graphics processor.
         `workers` reads the pictures elsewhere, see `IndexingOptions`.
         """
         from .indexing import IndexingOptions, update

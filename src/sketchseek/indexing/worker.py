@@ -13,7 +13,9 @@ from ..storage.schema import Recipe
 from .changes import digest_of
 
 if TYPE_CHECKING:
+    from ..contours.points import Points
     from ..contours.seeing import Contours
+    from ..shape.settings import Floats
 
 RACY_NANOSECONDS = 2_000_000_000
 """A file changed this recently could change again without its time showing it."""
@@ -112,7 +114,7 @@ class _Content:
 class Reader:
     """Turns tasks into results; holds the detector and the describer.
 
-    device : what the edge network runs on, "cpu" or "cuda".
+    device : what the networks run on and points are summed up on, "cpu" or "cuda".
     """
 
     def __init__(self, recipe: Recipe, device: str = "cpu") -> None:
@@ -120,14 +122,14 @@ class Reader:
         from ..shape.settings import Settings
 
         self.settings = Settings.from_json(recipe.settings)
-        self.smallest = recipe.smallest
+        self.smallest, self.device = recipe.smallest, device
         self.detector = get_detector(recipe.detector, device)
         _check("edge detector", recipe.detector, recipe.detector_version, self.detector)
         self.describer: Any = None
         if recipe.expansion is not None:
             from ..depiction import get_describer
 
-            self.describer = get_describer(recipe.expansion.name)
+            self.describer = get_describer(recipe.expansion.name, device=device)
             _check("picture network", recipe.expansion.name, recipe.expansion.version, self.describer)
 
     def __call__(self, task: Task) -> Result:
@@ -178,11 +180,11 @@ class Reader:
     def _shape(self, contours: Contours) -> Shape:
         import numpy as np
 
-        from ..shape.descriptor import describe, encode, norms
+        from ..shape.descriptor import encode, norms
         from ..shape.views import views
 
         parts = views(*contours.subject(), self.smallest, is_line_art=contours.is_line_art)
-        codes = encode(np.stack([describe(part.points, self.settings) for part in parts]), self.settings)
+        codes = encode(self._vectors([part.points for part in parts]), self.settings)
         frames = np.array([part.frame for part in parts], np.float32)
         return Shape(
             code=codes[0].tobytes(),
@@ -193,6 +195,17 @@ class Reader:
             smallest=self.smallest,
             is_line_art=contours.is_line_art,
         )
+
+    def _vectors(self, parts: list[Points]) -> Floats:
+        import numpy as np
+
+        if self.device == "cuda":
+            from ..shape.accumulation import describe_together
+
+            return describe_together(parts, self.settings, self.device)
+        from ..shape.descriptor import describe
+
+        return np.stack([describe(points, self.settings) for points in parts])
 
     def _describe(self, path: bytes, content: _Content) -> Described:
         from ..contours.picture import thumbnail

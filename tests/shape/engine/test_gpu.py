@@ -82,6 +82,7 @@ def test_bounds_are_bounds(operand: str, mirror: bool) -> None:
 def test_any_number_of_pictures(n: int) -> None:
     mine, native = engines(NEAR, n)
     assert len(mine) == mine.resident == n
+    mine.warm_up()
     for k in (1, max(1, n // 2), n + 7):
         assert_same_top(mine, native, query(NEAR), k)
     np.testing.assert_allclose(mine.scores(query(NEAR)), native.scores(query(NEAR)), atol=1e-5)

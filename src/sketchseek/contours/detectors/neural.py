@@ -34,6 +34,7 @@ class Neural:
         if device == "cuda":
             from .torch_graph import TorchGraph
 
+            # Without TF32: its ten bits would move points that are as strong as the threshold.
             self._network = TorchGraph(weights, device)
             return
         import onnxruntime

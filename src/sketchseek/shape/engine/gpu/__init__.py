@@ -91,8 +91,17 @@ class GpuEngine:
             for name, begin, end in zip(names, ends, ends[1:], strict=False)
         ]
         if names[0].startswith("cuda"):
-            for mirror in (True, False):  # compiles: the first answer is as quick as the others
-                self.top(Query.of(_DIAGONAL, settings, mirror=mirror), 1)
+            self.warm_up()
+
+    def warm_up(self) -> None:
+        """Compile and load what a search may need: the first answer is as quick as the later ones."""
+        for mirror in (True, False):
+            query = Query.of(_DIAGONAL, self._settings, mirror=mirror)
+            self.top(query, 1)
+            for shard in self.shards:
+                bounds, exact = self.bounds(shard, [query])
+                look = _Look(shard, bounds[0], exact, min(1, len(shard)), None)
+                look.reaching(look.wait()[2])
 
     def __len__(self) -> int:
         return len(self._host)
