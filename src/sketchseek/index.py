@@ -300,7 +300,7 @@ class Index:
 
         cache = CodeCache(self._location.folder, snapshot.identity) if snapshot.identity else None
         return Depiction(
-            pictures=lambda: Pictures(stored, usual_mean(recipe.name), cache),
+            pictures=lambda: Pictures(stored, usual_mean(recipe.name, recipe.dimension), cache),
             describer=partial(self._network, recipe),
         )
 
@@ -459,7 +459,10 @@ def explained(sketch: Sketch, picture: Path, where: Path | None = None) -> tuple
         from .depiction import Pictures, usual_mean
 
         stored = describer(seen.picture.pixels).astype(np.float16)[None]
-        network = float(Pictures(stored, usual_mean(describer.name)).vectors(np.arange(1))[0] @ drawing)
+        network = float(
+            Pictures(stored, usual_mean(describer.name, describer.dimension)).vectors(np.arange(1))[0]
+            @ drawing
+        )
     path = os.path.abspath(picture)
     return explain_contours(sketch, seen, path, settings, smallest=smallest, network=network), seen
 

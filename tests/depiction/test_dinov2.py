@@ -16,14 +16,21 @@ import pytest
 from containers import exported, safetensors_file, torch_file
 
 from sketchseek.cli import main
-from sketchseek.depiction import dinov2, networks
-from sketchseek.depiction.describers import Network, dinov2_describer, get_describer
+from sketchseek.depiction import dinov2, efficientnet, networks, usual_mean
+from sketchseek.depiction.describers import (
+    Network,
+    PairedDescriber,
+    dinov2_describer,
+    efficientnet_describer,
+    get_describer,
+)
 from sketchseek.depiction.weights import read_tensors
 from sketchseek.errors import SketchseekError
 
 pytest.importorskip("onnx")
 
 WIDTH, HIDDEN, DEPTH, GRID = 128, 192, 2, 5
+SHIPPED = Path(efficientnet.__file__).parent / "data"
 
 
 def small(seed=0):
@@ -219,6 +226,70 @@ def test_drawings_go_through_their_own_normalisation():
     np.testing.assert_array_equal(taught(pixels), as_it_is(pixels))
 
 
+@pytest.fixture(scope="module")
+def lite0():
+    return efficientnet_describer(read_tensors(efficientnet.shipped_weights()))
+
+
+def test_a_pair_says_what_both_say(lite0):
+    tensors = dinov2.canonical(small())
+    one = dinov2_describer(tensors, learned(tensors))
+    pair = PairedDescriber(one, lite0)
+    assert (pair.name, pair.dimension) == ("dinov2", one.dimension + lite0.dimension)
+    assert len({pair.version, one.version, lite0.version}) == 3
+    rng = np.random.default_rng(0)
+    pixels = rng.integers(0, 256, (2, 90, 120, 3), dtype=np.uint8)
+    seen = np.array([pair(p) for p in pixels])
+    for part, eye in ((slice(0, one.dimension), one), (slice(one.dimension, None), lite0)):
+        alone = np.array([eye(p) for p in pixels])
+        ratio = np.linalg.norm(seen[:, part]) / np.linalg.norm(alone)
+        np.testing.assert_allclose(seen[:, part], ratio * alone, rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(pair.usual[part], ratio * eye.usual, rtol=1e-4, atol=1e-6)
+    strokes = [np.array([[-150, -100], [120, 0], [0, 150]], np.float32)]
+    drawing = pair.drawing(strokes)
+    assert np.linalg.norm(drawing) == pytest.approx(1, abs=1e-4)
+    # DINOv2's likeness weighs most, EfficientNet's something.
+    assert 0.5 < np.linalg.norm(drawing[: one.dimension]) < 0.99
+    assert drawing[: one.dimension] @ one.drawing(strokes) == pytest.approx(
+        np.linalg.norm(drawing[: one.dimension]), abs=1e-4
+    )
+
+
+def test_a_pair_is_another_version_when_either_is(lite0):
+    tensors = dinov2.canonical(small())
+    one, other = (dinov2_describer(tensors, learned(tensors, seed)) for seed in (1, 2))
+    other_lite0 = efficientnet_describer(
+        read_tensors(efficientnet.shipped_weights()),
+        {
+            name: values * np.float16(0.5)
+            for name, values in read_tensors(SHIPPED / "efficientnet.npz").items()
+        },
+    )
+    pairs = [(one, lite0), (other, lite0), (one, other_lite0)]
+    assert len({PairedDescriber(*pair).version for pair in pairs}) == 3
+
+
+def test_descriptors_of_another_version_have_no_usual_mean():
+    """An index made with DINOv2 alone is still read: what is refused in a sentence is its network."""
+    assert usual_mean("dinov2", 384) is None
+    assert usual_mean("dinov2", 640).shape == (640,)
+    assert usual_mean("efficientnet", 256).shape == (256,)
+    assert usual_mean("onnx:model.onnx", 256) is None
+
+
+def test_an_index_of_dinov2_alone_is_refused_in_a_sentence(tmp_path, shelf):
+    torch_file(tmp_path / "w.pth", small())
+    networks.add("dinov2", tmp_path / "w.pth")
+    from sketchseek.index import _describer
+    from sketchseek.storage.schema import Expansion
+
+    alone = dinov2_describer(networks.load("dinov2"), learned(small()))
+    with pytest.raises(
+        SketchseekError, match=f"{alone.version}, and .* is installed: index the pictures again"
+    ):
+        _describer(Expansion("dinov2", alone.version, alone.dimension), required=True)
+
+
 @pytest.fixture
 def shelf(tmp_path, monkeypatch):
     """Where networks are kept, empty, with the small network known as the real one."""
@@ -390,7 +461,7 @@ def test_the_real_network_tells_zebras_from_tigers():
     except SketchseekError as missing:
         pytest.skip(str(missing))
     held_out = Path(__file__).parents[2] / "training" / "drawings" / "dinov2-heldout.npz"
-    twin = dinov2_describer(networks.load("dinov2"), read_tensors(held_out))
+    twin = get_describer("dinov2", learned=held_out)
     assert twin.dimension == describer.dimension
     assert twin.version != describer.version
     rows = []

@@ -1,12 +1,14 @@
 """Teach a network to see drawings, by other scales and offsets of its normalisation layers alone.
 
     python training/drawings/adapt.py TRAINING.npz NETWORK WEIGHTS.npz OUT.npz [--sets A,B] [--leave-out C,D]
+        [--beside EFFICIENTNET.npz]
 
 The network's view of photos is frozen: it is the teacher. The same network gets other scales and offsets of
 its batch or layer normalisation (42,016 of EfficientNet-Lite0's 3.4 million weights, 19,200 of DINOv2's 22
 million: too few to memorise categories), trained so that a drawing lands where the photo that it was drawn
 from lies among all photos, near photos of its category; edge maps of photos and boundaries that people marked
-in them count as drawings too. Also learns the principal components that descriptors are reduced to. Needs
+in them count as drawings too, and so does the line art of emoji, which shall land where the coloured emoji
+lies among emoji. Also learns the principal components that descriptors are reduced to. Needs
 torch; a GPU takes half a minute.
 """
 
@@ -24,11 +26,16 @@ from torch import nn
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 STEPS = {"efficientnet": 250, "dinov2": 600}
-SEEDS = {"efficientnet": 1, "dinov2": 3}  # networks that are trained and averaged
+SEEDS = {"efficientnet": 1, "dinov2": 2}  # networks that are trained and averaged
+ROUGH = {"efficientnet": 0.0, "dinov2": 0.3}  # share of hand drawings that are drawn again, roughly
+CENTRE = {"efficientnet": 1.0, "dinov2": 1.5}  # the mean of drawings is subtracted so many times
 DIMENSION = {"efficientnet": 256, "dinov2": 384}
 RATE = 9e-4
 TEMPERATURE = 0.1
 HAND, EDGES, BOUNDARIES = 96, 48, 16  # of each in a batch
+EMOJI, EMOJI_WEIGHT = 32, 0.3
+DOODLES, DOODLES_WEIGHT = 24, 0.4  # so many of both in a batch where there are doodles
+ROUGH_EMOJI = 0.6
 LINE_WIDTHS = (1, 3, 5, 7, 9)  # pixels of 320
 WHITENING = 0.125  # components are divided by this power of their variance
 
@@ -104,7 +111,18 @@ def describe_photos(network: nn.Module, photos: list[np.ndarray]) -> torch.Tenso
     return torch.cat([network(network.photo(torch.tensor(pixels, device=DEVICE))) for pixels in photos])
 
 
-def train(network: nn.Module, data: dict, steps: int, seed: int = 0, log: bool = True) -> nn.Module:
+def some(n: int, of: int) -> torch.Tensor:
+    return torch.randint(of, (n,), device=DEVICE)
+
+
+def either(clean: torch.Tensor, rough: torch.Tensor, chosen: torch.Tensor, share: float) -> torch.Tensor:
+    """Of clean (n, 320, 320) and rough (n, k, 320, 320) lines the chosen ones, a share of them rough."""
+    variants = rough[chosen, some(len(chosen), rough.shape[1])]
+    again = torch.rand(len(chosen), device=DEVICE) < share
+    return torch.where(again[:, None, None], variants, clean[chosen])
+
+
+def train(network: nn.Module, data: dict, steps: int, seed: int = 0, rough: float = 0.0) -> nn.Module:
     """The network with adapted normalisation, averaged over the last steps."""
     torch.manual_seed(seed)
     rng = np.random.default_rng(seed)
@@ -113,6 +131,8 @@ def train(network: nn.Module, data: dict, steps: int, seed: int = 0, log: bool =
     wise = data.get("teacher", data["photo"])  # descriptors that say how alike photos are
     wise = F.normalize(wise - wise.mean(0), dim=1)
     teacher = wise @ wise.T / TEMPERATURE
+    emoji = F.normalize(data["emoji"] - data["emoji"].mean(0), dim=1) if "emoji" in data else None
+    count, weight = (DOODLES, DOODLES_WEIGHT) if "doodle" in data else (EMOJI, EMOJI_WEIGHT)
     centre = nn.Parameter(describe(network, data["drawing"]).mean(0))
     adapted = copy.deepcopy(network)
     means = [p for p in adapted.parameters() if p.requires_grad]
@@ -125,18 +145,24 @@ def train(network: nn.Module, data: dict, steps: int, seed: int = 0, log: bool =
     )
     scaler = torch.amp.GradScaler(DEVICE, enabled=DEVICE == "cuda")
     start = time.time()
-
-    def some(n: int, of: int) -> torch.Tensor:
-        return torch.randint(of, (n,), device=DEVICE)
-
     for step in range(1, steps + 1):
         hand = some(HAND, len(data["drawing"]))
         edge = some(EDGES, len(data["edges"]))
         boundary = some(BOUNDARIES, len(data["boundary"]))
-        lines = [data["drawing"][hand], data["edges"][edge, some(EDGES, 2)], data["boundary"][boundary]]
+        drawn = either(data["drawing"], data["rough"], hand, rough)
+        lines = [drawn, data["edges"][edge, some(EDGES, 2)], data["boundary"][boundary]]
+        meant = []
+        if emoji is not None:
+            meant.append(some(count, len(emoji)))
+            lines.append(either(data["line_art"][:, 0], data["line_art"][:, 1:], meant[0], ROUGH_EMOJI))
+        if "doodle" in data:
+            doodle = some(count, len(data["doodle"]))
+            meant.append(data["doodle_emoji"][doodle])
+            lines.append(data["doodle"][doodle, some(count, data["doodle"].shape[1])])
         with faster():
             seen = network(network.paper(augmented(torch.cat(lines), network.side, rng)))
-        chance = (F.normalize(seen - centre, dim=1) @ photos.T / TEMPERATURE).log_softmax(1)
+        seen = F.normalize(seen.float() - centre, dim=1)
+        chance = (seen[: HAND + EDGES + BOUNDARIES] @ photos.T / TEMPERATURE).log_softmax(1)
         # Near all photos of its category ...
         same = (data["drawing_category"][hand][:, None] == data["photo_category"]).float()
         loss = -((chance[:HAND] * same).sum(1) / same.sum(1)).mean()
@@ -145,6 +171,12 @@ def train(network: nn.Module, data: dict, steps: int, seed: int = 0, log: bool =
         known = shown >= 0
         likeness = -(teacher[shown.clamp_min(0)].softmax(1) * chance).sum(1) * known
         loss = loss + likeness[:HAND].mean() + likeness[HAND:].mean() * (EDGES + BOUNDARIES) / len(shown)
+        if emoji is not None:
+            # The same among emoji, where each is a category.
+            target = torch.cat(meant)
+            chance = (seen[HAND + EDGES + BOUNDARIES :] @ emoji.T / TEMPERATURE).log_softmax(1)
+            alike = ((emoji[target] @ emoji.T / TEMPERATURE).softmax(1) * chance).sum(1)
+            loss = loss - weight * (alike + chance.gather(1, target[:, None])[:, 0]).mean()
         optimizer.zero_grad()
         scaler.scale(loss).backward()
         scaler.step(optimizer)
@@ -154,7 +186,7 @@ def train(network: nn.Module, data: dict, steps: int, seed: int = 0, log: bool =
         with torch.no_grad():
             for mean, now in zip(means, parameters, strict=True):
                 mean.mul_(keep).add_(now, alpha=1 - keep)
-        if log and step % 50 == 0:
+        if step % 50 == 0:
             print(f"step {step} loss {loss.item():.3f} {time.time() - start:.0f} s", flush=True)
     return adapted
 
@@ -173,8 +205,17 @@ def load(path: str, sets: list[str], left_out: set[str]) -> dict:
         return torch.tensor(values, device=DEVICE)
 
     def photo(i: int) -> np.ndarray:
-        return np.array(Image.open(io.BytesIO(raw["photo"][ends[i - 1] : ends[i]])).convert("RGB"))
+        return opened(raw["photo"][ends[i - 1] : ends[i]])
 
+    more = {}
+    if "openmoji" in sets:
+        emoji_in = ~raw["emoji_common"] | ("doodles" in sets)
+        emoji_ends = np.append(raw["emoji_end"], 0)
+        pictures = [raw["emoji"][emoji_ends[i - 1] : emoji_ends[i]] for i in np.flatnonzero(emoji_in)]
+        more = {"emoji_pictures": list(map(opened, pictures)), "line_art": bitmaps(raw["line_art"][emoji_in])}
+        print(f"{emoji_in.sum()} emoji", flush=True)
+    if "doodles" in sets:
+        more |= {"doodle": bitmaps(raw["doodle"]), "doodle_emoji": numbers(raw["doodle_emoji"])}
     print(f"{drawing_in.sum()} drawings of {len(set(raw['drawing_category'][drawing_in]))} categories,"
           f" {photo_in.sum()} photos, {boundary_in.sum()} sets of boundaries", flush=True)  # fmt: skip
     return {
@@ -183,12 +224,18 @@ def load(path: str, sets: list[str], left_out: set[str]) -> dict:
         "photo_category": numbers(np.array([names[c] for c in raw["photo_category"][photo_in]])),
         "edges": bitmaps(raw["edges"][photo_in]),
         "drawing": bitmaps(raw["drawing"][drawing_in]),
+        "rough": bitmaps(raw["rough"][drawing_in]),
         "drawing_set": raw["drawing_set"][drawing_in],
         "drawing_category": numbers(np.array([names[c] for c in raw["drawing_category"][drawing_in]])),
         "drawing_photo": numbers(renumbered[raw["drawing_photo"][drawing_in]]),
         "boundary": bitmaps(raw["boundary"][boundary_in]),
         "boundary_photo": numbers(renumbered[raw["boundary_photo"][boundary_in]]),
+        **more,
     }
+
+
+def opened(file: np.ndarray) -> np.ndarray:
+    return np.array(Image.open(io.BytesIO(file)).convert("RGB"))
 
 
 def components(photos: torch.Tensor, dimension: int) -> np.ndarray:
@@ -207,19 +254,27 @@ def main() -> None:
     parser.add_argument("out")
     parser.add_argument("--sets", default="sketchy-train,bsds500")
     parser.add_argument("--leave-out", default="")
+    parser.add_argument("--beside", help="what was learned for EfficientNet, to be kept in the same file")
     given = parser.parse_args()
     data = load(given.training, given.sets.split(","), set(given.leave_out.split(",")))
     network = NETWORKS[given.network](dict(np.load(given.weights))).to(DEVICE)
     data["photo"] = describe_photos(network, data["photos"])
-    steps = STEPS[given.network]
-    adapted = averaged([train(network, data, steps, seed) for seed in range(SEEDS[given.network])])
+    if "emoji_pictures" in data:
+        data["emoji"] = describe_photos(network, data["emoji_pictures"])
+    steps, rough = STEPS[given.network], ROUGH[given.network]
+    adapted = averaged([train(network, data, steps, seed, rough) for seed in range(SEEDS[given.network])])
+    mean = describe(adapted, data["drawing"]).mean(0)
+    if "emoji" in data:
+        mean = (mean + describe(adapted, data["line_art"][:, 1]).mean(0)) / 2
     learned = adapted.learned()
     found = {
         adapted.stored: np.concatenate([learned[name] for name in adapted.norms]),
-        "drawings": describe(adapted, data["drawing"]).mean(0).cpu().numpy(),
+        "drawings": CENTRE[given.network] * mean.cpu().numpy(),
         "pictures": data["photo"].mean(0).cpu().numpy(),
         "projection": components(data["photo"], DIMENSION[given.network]),
     }
+    if given.beside:
+        found |= {f"efficientnet.{name}": values for name, values in np.load(given.beside).items()}
     np.savez_compressed(given.out, **{name: values.astype(np.float16) for name, values in found.items()})
 
 

@@ -226,7 +226,7 @@ class ClusterIndex(Index):
         with searching(LOAD_S) as scope:
             pictures = Pictures(
                 stored,
-                usual_mean(recipe.name),
+                usual_mean(recipe.name, recipe.dimension),
                 candidates=partial(self._codebooks.candidates, self.fleet, layout),
             )
         if scope.lost:

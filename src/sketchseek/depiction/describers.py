@@ -27,8 +27,11 @@ _IMAGENET = (
 _STRIDE = 32
 PICTURE_SIDE = 320
 DRAWING_SIDE = 224
-TAUGHT = {"efficientnet": 2.0, "dinov2": 2.0}
+TAUGHT = {"efficientnet": 2.0, "dinov2": 3.0}
 """The networks that see drawings, and what that weighs beside the shape (docs/expansion.md)."""
+# Of a pair: what the likeness by each weighs, and how long its centred descriptors of photos usually are.
+_SHARES = (0.8, 0.2)
+_LENGTHS = (2.0, 1.37)
 
 
 class PictureDescriber(Protocol):
@@ -184,6 +187,41 @@ class TaughtDescriber:
         return unit((unit(np.asarray(seen)) - self._mean_drawing) @ self._projection)
 
 
+class PairedDescriber:
+    """DINOv2 and EfficientNet-Lite0 at once: what each says, one after the other in one vector.
+
+    One learned what goes together without labels, the other by the labels of ImageNet: they err differently.
+
+    Parameters
+    ----------
+    first, second : TaughtDescriber
+        The first one names the pair.
+    """
+
+    def __init__(self, first: TaughtDescriber, second: TaughtDescriber) -> None:
+        self.name, self.blend, self._eyes = first.name, first.blend, (first, second)
+        said = f"{second.version} {_SHARES} {_LENGTHS}".encode()
+        self.version = f"{first.version}-{hashlib.sha256(said).hexdigest()[:8]}"
+        self.dimension = first.dimension + second.dimension
+        self.usual = _beside([eye.usual for eye in self._eyes])
+
+    def __call__(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """Describe one picture: (h, w, 3) RGB -> (dimension,)."""
+        return _beside([eye(pixels) for eye in self._eyes])
+
+    def drawing(self, strokes: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+        """Describe a drawing, centred on the mean of drawings, of length 1."""
+        return _beside([eye.drawing(strokes) for eye in self._eyes], (1.0, 1.0))
+
+
+def _beside(
+    vectors: Sequence[NDArray[np.float32]], lengths: Sequence[float] = _LENGTHS
+) -> NDArray[np.float32]:
+    """Vectors of these lengths -> one vector; a product of two is that of the parts, by their shares."""
+    scaled = [v * (share**0.5 / n) for v, share, n in zip(vectors, _SHARES, lengths, strict=True)]
+    return np.concatenate(scaled).astype(np.float32)
+
+
 def efficientnet_describer(
     tensors: Tensors, learned: Tensors | None = None, device: str = "cpu"
 ) -> TaughtDescriber:
@@ -245,7 +283,8 @@ def get_describer(
     model : Path, optional
         The weights file (``.pth``, ``.npz``) or ``.onnx`` model, where the name does not say it.
     learned : Path, optional
-        What was learned about drawings, if not what ships (training/drawings).
+        What was learned about drawings, if not what ships (training/drawings). For ``dinov2``, which looks
+        with EfficientNet, too, the file holds both.
     device : str
         What describes pictures: "cpu", or "cuda" for a graphics processor, which no ``.onnx`` model runs on.
     """
@@ -255,7 +294,11 @@ def get_describer(
     if kind == "efficientnet":
         return efficientnet_describer(read_tensors(path or efficientnet.shipped_weights()), known, device)
     if kind == "dinov2" and path is None:
-        return dinov2_describer(networks.load(kind), known, device)
+        first, second = networks.load(kind), read_tensors(efficientnet.shipped_weights())
+        part = _part(known, "efficientnet")
+        return PairedDescriber(
+            dinov2_describer(first, known, device), efficientnet_describer(second, part, device)
+        )
     if kind not in ("vgg16", "onnx"):
         raise SketchseekError(
             f"There is no picture network {name!r}; choose efficientnet, dinov2, vgg16:FILE or onnx:FILE."
@@ -282,9 +325,26 @@ def fingerprint(tensors: Tensors) -> str:
     return digest.hexdigest()[:16]
 
 
-def usual_mean(name: str) -> NDArray[np.float32] | None:
+def usual_mean(name: str, dimension: int) -> NDArray[np.float32] | None:
     """The mean of pictures in general as a network describes them, (dimension,), if anybody learned it."""
-    return _usual(_learned(name)) if name in TAUGHT else None
+    if name not in TAUGHT:
+        return None
+    usual = _usual(_learned(name))
+    if name == "dinov2":
+        usual = _beside([usual, _usual(_learned("efficientnet"))])
+    return usual if len(usual) == dimension else None  # descriptors of another version
+
+
+def _part(learned: Tensors | None, name: str) -> Tensors | None:
+    """What a file for two networks holds about the second; None stands for what ships."""
+    if learned is None:
+        return None
+    part = {k.removeprefix(f"{name}."): v for k, v in learned.items() if k.startswith(f"{name}.")}
+    if not part:
+        raise SketchseekError(
+            f"What was learned about drawings lacks the part of {name}: see training/drawings."
+        )
+    return part
 
 
 def _usual(learned: Tensors) -> NDArray[np.float32]:
