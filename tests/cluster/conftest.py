@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from comparing import HEAD, NODE, write
+from s3server import KEYS, s3_server
 
 from sketchseek import Index, Sketch
 from sketchseek.contours.made_up import random_curves
@@ -28,7 +28,13 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     ray = pytest.importorskip("ray", reason="ray is not installed: make test-cluster installs it")
     from ray.cluster_utils import Cluster
 
-    os.environ.update(RAY_worker_niceness="0")  # where other things run, nice processes take minutes to start
+    patch = pytest.MonkeyPatch()
+    for name, value in {**KEYS, "AWS_ENDPOINT_URL": "http://127.0.0.1:9"}.items():
+        if "_KEY" in name:
+            patch.delenv(name, raising=False)
+        else:
+            patch.setenv(name, value)
+    patch.setenv("RAY_worker_niceness", "0")  # where other things run, nice processes take minutes to start
     made = Cluster()
     try:
         made.add_node(**HEAD)
@@ -40,6 +46,23 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     finally:
         ray.shutdown()
         made.shutdown()
+        patch.undo()
+
+
+@pytest.fixture(scope="session")
+def endpoint() -> Iterator[str]:
+    """The address of an S3 server that has the bucket `pictures`."""
+    boto3 = pytest.importorskip("boto3", reason="moto is not installed: make test-cluster installs it")
+    pytest.importorskip("moto", reason="moto is not installed: make test-cluster installs it")
+    with s3_server() as address:
+        boto3.client(
+            "s3",
+            endpoint_url=address,
+            aws_access_key_id="x",
+            aws_secret_access_key="y",
+            region_name="us-east-1",
+        ).create_bucket(Bucket="pictures")
+        yield address
 
 
 @pytest.fixture(scope="session")

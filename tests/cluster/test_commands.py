@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from comparing import alive, eventually, same_hits, write
+from s3server import KEYS
 
 from sketchseek import Index, Sketch
 from sketchseek.cli import main
@@ -90,6 +91,31 @@ class TestOnACluster:
         status = run("cluster", "status", "--cluster", cluster.address, "--json")
         assert status.returncode == 0, status.stderr
         assert len(json.loads(status.stdout)["nodes"]) >= 3
+
+    def test_a_store_that_cannot_be_read_is_one_sentence_and_nothing_runs(
+        self, cluster: Any, drawing: Path, endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for name, value in {**KEYS, "AWS_ENDPOINT_URL": endpoint, "HOME": str(tmp_path)}.items():
+            monkeypatch.setenv(name, value)
+
+        def said(where: str, **environment: str) -> str:
+            words = ["search", drawing, "--index", where, "--cluster", cluster.address, "--shards", 1]
+            found = run(*words, **environment)
+            assert found.returncode == 1
+            lines = found.stderr.strip().splitlines()
+            assert len(lines) == 1, found.stderr
+            return str(lines[0])
+
+        where = f"s3://pictures/{tmp_path.name}"
+        assert "There is no index in" in said(where)
+        assert "There is no bucket 'nowhere'" in said("s3://nowhere/index")
+        assert "does not answer" in said(where, AWS_ENDPOINT_URL="http://127.0.0.1:9")
+        Index.create(where, detector="canny")
+        assert "A node of the cluster says: There are no credentials" in said(where), "nodes have no keys"
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            monkeypatch.delenv(name)
+        assert "There are no credentials" in said(where)
+        assert eventually(lambda: _status(cluster) == [], 30), "nothing is left running"
 
     def test_another_version_of_ray_is_one_sentence(
         self, cluster: Any, collection: Path, drawing: Path

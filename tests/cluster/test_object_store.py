@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from s3server import s3_server, troubled
+from s3server import KEYS, troubled
 
 import test_index
 from sketchseek import Index, Sketch, SketchseekError
@@ -23,28 +23,6 @@ from sketchseek.storage.store import Store
 
 boto3 = pytest.importorskip("boto3", reason="moto is not installed: make test-cluster installs it")
 pytest.importorskip("moto", reason="moto is not installed: make test-cluster installs it")
-
-KEYS = {
-    "AWS_ACCESS_KEY_ID": "somebody",
-    "AWS_SECRET_ACCESS_KEY": "something",
-    "AWS_REGION": "us-east-1",
-    "AWS_DEFAULT_REGION": "us-east-1",
-    "AWS_EC2_METADATA_DISABLED": "true",
-}
-
-
-@pytest.fixture(scope="module")
-def endpoint() -> Iterator[str]:
-    with s3_server() as address:
-        client = boto3.client(
-            "s3",
-            endpoint_url=address,
-            aws_access_key_id="x",
-            aws_secret_access_key="y",
-            region_name="us-east-1",
-        )
-        client.create_bucket(Bucket="pictures")
-        yield address
 
 
 @pytest.fixture(autouse=True)
