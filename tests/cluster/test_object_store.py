@@ -208,11 +208,6 @@ def test_no_credentials_no_bucket_and_no_index_are_a_sentence_each(
         assert "There are no credentials for" in said(*command, "--index", where)
 
 
-def test_pictures_in_an_object_store_are_not_read_and_that_is_said(index: Index, capsys: Any) -> None:
-    assert main(["index", "s3://pictures/photos", "--index", index.location]) == 1
-    assert "index reads pictures from folders" in capsys.readouterr().err
-
-
 def test_damage_is_found_and_said(
     index: Index, endpoint: str, where: str, pictures: Path, capsys: Any
 ) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ..errors import SketchseekError
 from .limits import MAX_BYTES
+from .objects import fetch, is_object
 
 Source = str | Path | bytes
 
@@ -42,7 +43,7 @@ def read_source(source: Source, limit: int = MAX_BYTES) -> bytes:
 def open_regular(
     path: str | bytes | Path, name: str = "The file", limit: int = MAX_BYTES
 ) -> io.BufferedReader:
-    """A regular file of at most `limit` bytes, open for reading.
+    """A regular file, or an object of a store, of at most `limit` bytes, open for reading.
 
     Whatever stands at a path when it is looked at, a named pipe or a device may stand there when it is
     opened. Neither must hang the reader or be read without end: what counts is what was opened.
@@ -56,6 +57,8 @@ def open_regular(
         if found.st_size > limit:
             raise SketchseekError(_too_large(name, limit))
 
+    if is_object(path):
+        return io.BufferedReader(io.BytesIO(fetch(path, limit)))
     check(os.stat(path))  # a device is best not opened at all: some do things then
     # O_NONBLOCK: opening a named pipe that nobody writes to must not hang.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)

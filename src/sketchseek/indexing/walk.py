@@ -9,9 +9,11 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 
+from ..contours.objects import is_object, listed, look
 from ..errors import SketchseekError
 
 SUFFIXES = frozenset(
@@ -19,6 +21,9 @@ SUFFIXES = frozenset(
 )
 NEVER = ("node_modules", "__pycache__", "lost+found", "$RECYCLE.BIN", "System Volume Information", "@eaDir")
 """Folders that hold no pictures of anybody's; so are all whose names begin with a dot."""
+
+LISTED_AT_ONCE = 16
+"""Folders of an object store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +51,15 @@ class Walk:
 
 
 def absolute(path: str | bytes | os.PathLike[str]) -> bytes:
-    """The path as bytes, absolute, without following links: what a person would call the place."""
+    """The path as bytes, absolute, without following links: what a person would call the place.
+
+    A URI of an object store stays as it is.
+    """
+    if is_object(path):
+        return os.fsencode(path).rstrip(b"/")
     if re.match(rb"[a-z][a-z0-9+.-]+://", os.fsencode(path)):
         raise SketchseekError(
-            f"index reads pictures from folders, and {os.fsdecode(path)} is in an object store: mount it as "
+            f"Pictures are read from folders and from s3://, and {os.fsdecode(path)} is neither: mount it as "
             "a folder, or copy the pictures."
         )
     return os.fsencode(os.path.abspath(os.path.expanduser(os.fspath(path))))
@@ -80,9 +90,12 @@ def walk(roots: Sequence[bytes], exclude: Sequence[str] = ()) -> Walk:
     followed. A root that is a file is taken whatever its name.
     """
     seen = Walk()
-    real_roots = [os.path.realpath(root) for root in roots]
+    real_roots = [os.path.realpath(root) for root in roots if not is_object(root)]
     been: set[tuple[int, int]] = set()
     for root in roots:
+        if is_object(root):
+            _walk_objects(root, seen, exclude)
+            continue
         try:
             found = os.stat(root)
         except (FileNotFoundError, NotADirectoryError):
@@ -95,9 +108,59 @@ def walk(roots: Sequence[bytes], exclude: Sequence[str] = ()) -> Walk:
             seen.files[root] = Stat(found.st_size, found.st_mtime_ns)
             continue
         _walk_folder(root, seen, been, real_roots, exclude)
-        if not any(is_under(path, [root]) for path in (*seen.files, *seen.unseen)):
-            seen.empty.append(root)
+        _note_if_empty(root, seen)
     return seen
+
+
+def _note_if_empty(root: bytes, seen: Walk) -> None:
+    if not any(is_under(path, [root]) for path in (*seen.files, *seen.unseen)):
+        seen.empty.append(root)
+
+
+def _walk_objects(root: bytes, seen: Walk, exclude: Sequence[str]) -> None:
+    """The same in an object store: what is a folder there is the part of a key up to a slash.
+
+    Folders are listed side by side: an answer takes long, and there may be many of them.
+    """
+    with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
+        asked = {pool.submit(listed, root): root}
+        while asked:
+            done, _ = wait(asked, return_when=FIRST_COMPLETED)
+            for future in done:
+                place = asked.pop(future)
+                try:
+                    entries = future.result()
+                except FileNotFoundError:
+                    if place == root:
+                        _take_object(root, seen)
+                    continue
+                except SketchseekError as error:
+                    seen.unseen[place] = str(error).rstrip(".")
+                    continue
+                for path, found in entries:
+                    if _is_excluded(path, root, exclude):
+                        continue
+                    if found is None:
+                        asked[pool.submit(listed, path)] = path
+                    elif _has_suffix(path):
+                        seen.files[path] = Stat(found.size, found.modified)
+    if root not in seen.missing:
+        _note_if_empty(root, seen)
+
+
+def _take_object(root: bytes, seen: Walk) -> None:
+    """A root that is no folder."""
+    try:
+        found = look(root)
+        seen.files[root] = Stat(found.size, found.modified)
+    except FileNotFoundError:
+        seen.missing.append(root)
+    except SketchseekError as error:
+        seen.unseen[root] = str(error).rstrip(".")
+
+
+def _has_suffix(name: bytes) -> bool:
+    return os.path.splitext(name)[1].lower() in SUFFIXES
 
 
 def _walk_folder(
@@ -113,7 +176,7 @@ def _walk_folder(
             been.add((itself.st_dev, itself.st_ino))
             with os.scandir(folder) as entries:
                 for entry in entries:
-                    if not _is_excluded(entry, root, exclude):
+                    if not _is_excluded(entry.path, root, exclude):
                         _take(entry, seen, folders, real_roots)
         except OSError as error:
             seen.unseen[folder] = error.strerror or str(error)
@@ -125,7 +188,7 @@ def _take(entry: os.DirEntry[bytes], seen: Walk, folders: list[bytes], real_root
             return
         if entry.is_dir():
             folders.append(entry.path)
-        elif os.path.splitext(entry.name)[1].lower() in SUFFIXES and entry.is_file():
+        elif _has_suffix(entry.name) and entry.is_file():
             found = entry.stat()
             seen.files[entry.path] = Stat(found.st_size, found.st_mtime_ns)
     except FileNotFoundError:
@@ -134,13 +197,11 @@ def _take(entry: os.DirEntry[bytes], seen: Walk, folders: list[bytes], real_root
         seen.unseen[entry.path] = error.strerror or str(error)
 
 
-def _is_excluded(entry: os.DirEntry[bytes], root: bytes, exclude: Sequence[str]) -> bool:
-    if entry.name.startswith(b"."):
-        return True
-    name = os.fsdecode(entry.name)
-    if name in NEVER:
+def _is_excluded(path: bytes, root: bytes, exclude: Sequence[str]) -> bool:
+    name = os.fsdecode(os.path.basename(path))
+    if name.startswith(".") or name in NEVER:
         return True
     if not exclude:
         return False
-    relative = os.fsdecode(os.path.relpath(entry.path, root))
+    relative = os.fsdecode(os.path.relpath(path, root))
     return any(fnmatch(name, pattern) or fnmatch(relative, pattern) for pattern in exclude)

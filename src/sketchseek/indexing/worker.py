@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
+from ..contours.limits import MAX_BYTES
+from ..contours.objects import Seen, fetch, is_object, look
+from ..contours.source import open_regular
 from ..errors import SketchseekError
 from ..storage.schema import Recipe
 from .changes import digest_of
@@ -157,10 +160,12 @@ class Reader:
 
     def _unread(self, path: bytes, reason: str) -> Result:
         try:
-            found = os.stat(path)
+            found = look(path)
         except OSError:
             return Gone(path)
-        return Failed(path, found.st_size, found.st_mtime_ns, b"", reason)
+        except SketchseekError:  # a store that does not answer
+            found = Seen(0, 0)
+        return Failed(path, found.size, found.modified, b"", reason)
 
     def _expansion_alone(self, data: bytes) -> bytes:
         from ..contours.picture import load_picture
@@ -244,21 +249,27 @@ def read_steadily(path: bytes, attempts: int = 3) -> _Content:
     The time is 0, which no later look will agree with, when the file is so young that another change
     could bear the same time.
     """
-    from ..contours.limits import MAX_BYTES
-    from ..contours.source import open_regular
-
     for attempt in range(attempts):
         now = time.time_ns()
-        with open_regular(path) as file:
-            before = os.fstat(file.fileno())
-            data = file.read(MAX_BYTES + 1)
-            after = os.fstat(file.fileno())
-        was, still = ((s.st_size, s.st_mtime_ns) for s in (before, after))
-        if was == still and len(data) == after.st_size:
-            young = after.st_mtime_ns > now - RACY_NANOSECONDS
-            return _Content(data, after.st_size, 0 if young else after.st_mtime_ns, digest_of(data))
+        before, data, after = _read_object(path) if is_object(path) else _read_file(path)
+        if before == after and len(data) == after.size:
+            young = after.modified > now - RACY_NANOSECONDS
+            return _Content(data, after.size, 0 if young else after.modified, digest_of(data))
         time.sleep(0.1 * (attempt + 1))
     raise SketchseekError("The file kept changing while it was read.")
+
+
+def _read_file(path: bytes) -> tuple[Seen, bytes, Seen]:
+    with open_regular(path) as file:
+        before = os.fstat(file.fileno())
+        data = file.read(MAX_BYTES + 1)
+        after = os.fstat(file.fileno())
+    was, still = (Seen(s.st_size, s.st_mtime_ns) for s in (before, after))
+    return was, data, still
+
+
+def _read_object(path: bytes) -> tuple[Seen, bytes, Seen]:
+    return look(path), fetch(path), look(path)
 
 
 def _check(what: str, name: str, version: str, here: Any) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..contours.objects import fetch, is_object, look
 from ..contours.source import open_regular
 from ..errors import SketchseekError
 
@@ -152,8 +153,12 @@ class Library:
 
     def picture(self, identifier: str) -> File | None:
         """The picture's own file, where every browser can show it and could not run it; None where not."""
-        path, _ = self.locate(identifier)
+        path, tag = self.locate(identifier)
         try:
+            if is_object(path):
+                content = fetch(path)
+                media_type = _browser_type(content[:32])
+                return None if media_type is None else File(media_type, tag, content)
             file = open_regular(path)
         except (OSError, SketchseekError):
             raise NoPictureError("The file of this picture can no longer be read.") from None
@@ -168,10 +173,12 @@ class Library:
         """Where a picture's file is, and a tag for what is made of it; NoPictureError where it is gone."""
         (path,) = self.paths([identifier])
         try:
-            status = os.stat(path)
+            found = look(path)
         except (OSError, ValueError):
             raise NoPictureError("The file of this picture is gone: moved, or deleted.") from None
-        return path, etag(kind, identifier, status.st_mtime_ns, status.st_size)
+        except SketchseekError as error:
+            raise NoPictureError(str(error)) from None
+        return path, etag(kind, identifier, found.modified, found.size)
 
     def paths(self, identifiers: Sequence[str]) -> list[str]:
         """Where pictures are, or were when they were indexed."""
