@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -39,6 +42,17 @@ def test_without_a_card(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device, "find_spec", lambda name: object())
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert "no graphics processor" in str(device.why_not())
+
+
+def test_a_torch_that_does_not_start(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "torch.py").write_text("raise OSError('libcudart.so.13: cannot open shared object file')")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    monkeypatch.setattr(device, "find_spec", lambda name: object())
+    assert isinstance(device.engine_on("cuda")(*NOTHING), NativeEngine)
+    assert "can't be loaded (libcudart.so.13" in capsys.readouterr().err
 
 
 def test_unknown_devices_are_refused() -> None:

@@ -54,6 +54,8 @@ def why_not() -> str | None:
     missing = [name for name in ("torch", "triton") if find_spec(name) is None]
     if missing:
         return f"There is no {' and no '.join(missing)} here (pip install 'sketchseek[gpu]')."
-    import torch
-
+    try:
+        import torch
+    except (ImportError, OSError) as error:  # a part of it is missing, or made for another machine
+        return f"The torch that is here can't be loaded ({str(error).splitlines()[0]})."
     return None if torch.cuda.is_available() else "There is no graphics processor here that torch can use."
