@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -111,6 +111,11 @@ class Collection:
     def has_windows(self) -> bool:
         """Whether some picture has several rows."""
         return self._groups is not None
+
+    @cached_property
+    def most_views(self) -> int:
+        """How many rows the picture with the most of them has."""
+        return int(np.diff(self._starts).max()) if len(self) else 0
 
     def rows_of(self, ids: Ids) -> Ids:
         """The rows of some pictures, picture after picture."""
@@ -227,9 +232,10 @@ def rank(
     total = _projected(collection, query, method, size, threads)
     rows = _among(total, size)
     if rerank == "exact" and k is not None and k < len(rows):  # only what is returned needs a place
-        scores = engine.scores(query, rows, threads)
-        prior = None if collection.prior is None else collection.prior[rows]
-        rows = rows[best_of_groups(scores, k, collection.pictures[rows], prior)[0]]
+        scores = collection.weighted(engine.scores(query, rows, threads), rows)
+        some = select(scores, min(k * collection.most_views, len(rows)))  # the k best pictures are among them
+        rows = rows[some]
+        rows = rows[best_of_groups(scores[some], k, collection.pictures[rows], None)[0]]
     if rerank == "local":
         placed = _refine_locally(engine, query, rows, neighborhood, threads)
     else:
