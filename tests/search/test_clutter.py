@@ -9,7 +9,7 @@ from sketchseek.contours.made_up import outline_points, random_curves, random_sh
 from sketchseek.contours.points import Points
 from sketchseek.maps.components import columns
 from sketchseek.search.clutter import STRENGTH, local_scores, share_inside
-from sketchseek.search.order import reordered
+from sketchseek.search.order import order_scores, reordered
 from sketchseek.search.ranking import Collection, rank
 from sketchseek.shape.descriptor import decode, describe, encode, norms
 from sketchseek.shape.energy import CELLS, energy_cells, orientation_weights, roots, samples
@@ -92,7 +92,7 @@ def test_a_shape_in_clutter_gains_on_one_without_and_scores_stay_bounded():
     mine, best_other = found.ids == 0, found.ids != 0
     plain_ratio = found.score[mine][0] / found.score[best_other].max()
     assert local[mine][0] / local[best_other].max() > plain_ratio
-    order, by = reordered(collection, query, found)
+    order, by = reordered(found, order_scores(collection, query, found))
     assert (np.diff(by) <= 0).all()
     assert sorted(order.ids) == sorted(found.ids)
     assert order.score[list(order.ids).index(0)] == found.score[mine][0]  # the cosine stays

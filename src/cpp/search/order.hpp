@@ -36,16 +36,34 @@ class Order {
     scales_.assign(scales.begin(), scales.end());
   }
 
-  // `reordered`: the same hits by `order_scores`, and those.
+  // The same hits by `order_scores`, and those.
   void operator()(Ranking& ranking, std::vector<double>& scores) const {
-    const std::vector<double> by = order_scores(ranking);
+    scores = order_scores(ranking);
+    reordered(ranking, scores);
+  }
+
+  // The same hits by what they are compared by, best first, and that.
+  static void reordered(Ranking& ranking, std::vector<double>& scores) {
     std::vector<size_t> order(ranking.size());
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return by[a] > by[b]; });
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return scores[a] > scores[b]; });
     Ranking sorted;
-    scores.clear();
-    for (const size_t i : order) sorted.push_back(ranking[i]), scores.push_back(by[i]);
-    ranking.swap(sorted);
+    std::vector<double> by;
+    for (const size_t i : order) sorted.push_back(ranking[i]), by.push_back(scores[i]);
+    ranking.swap(sorted), scores.swap(by);
+  }
+
+  // (k,) what hits are compared by.
+  std::vector<double> order_scores(const Ranking& ranking) const {
+    const std::vector<double> share = shares_inside(ranking), even = evenness(ranking);
+    std::vector<double> out(ranking.size());
+    for (size_t i = 0; i < out.size(); ++i) {
+      const Placed& hit = ranking[i];
+      const double local = hit.score / std::sqrt(1 - kStrength + kStrength * share[i]);
+      const double factor = local > 0 ? std::pow(even[i], 1.0 / (double)pictures_.shares[hit.row]) : 1.0;
+      out[i] = (hit.mirrored ? kMirrored : 1.0) * local * factor;
+    }
+    return out;
   }
 
   // (k,) in [0, 1]: 1 where all of the drawing is matched equally well.
@@ -79,18 +97,6 @@ class Order {
   static constexpr int kSamples = 96, kSide = 4, kTogether = 4, kCells = 8, kSamplesOfCell = 3;
   static constexpr double kStrength = 0.4, kMargin = 10, kMirrored = 0.99;
   typedef float Side __attribute__((vector_size(4 * kSide)));
-
-  std::vector<double> order_scores(const Ranking& ranking) const {
-    const std::vector<double> share = shares_inside(ranking), even = evenness(ranking);
-    std::vector<double> out(ranking.size());
-    for (size_t i = 0; i < out.size(); ++i) {
-      const Placed& hit = ranking[i];
-      const double local = hit.score / std::sqrt(1 - kStrength + kStrength * share[i]);
-      const double factor = local > 0 ? std::pow(even[i], 1.0 / (double)pictures_.shares[hit.row]) : 1.0;
-      out[i] = (hit.mirrored ? kMirrored : 1.0) * local * factor;
-    }
-    return out;
-  }
 
   // Share of each picture's energy inside the drawing's box; of line art all of it.
   std::vector<double> shares_inside(const Ranking& ranking) const {

@@ -71,7 +71,7 @@ class Searcher {
   }
 
  private:
-  static constexpr int64_t kCandidates = 500, kJudged = 50, kThorough = 100, kUsual = 256, kFew = 24, kLookedAt = 20;
+  static constexpr int64_t kCandidates = 500, kJudged = 50, kThorough = 100, kSettled = 30, kUsual = 256, kFew = 24, kLookedAt = 20;
   static constexpr double kTurnStep = 15, kFineTurn = 5, kAlso = 0.8, kApart = 0.5;
   static constexpr int kFiner = 4;
 
@@ -148,11 +148,23 @@ class Searcher {
     return located(asked, rows);
   }
 
+  // All views of the first pictures, best first, and what orders them: the best also by their fit off the grid.
+  Ranking every_place(const Asked& asked, const Order& order, const Ranking& of, size_t count,
+                      std::vector<double>& scores) const {
+    Ranking every = every_view(asked, of, count);
+    order(every, scores);
+    Ranking close(every.begin(), every.begin() + std::min<size_t>(every.size(), kSettled));
+    settle_all(*asked.points, close);
+    const std::vector<double> by = order.order_scores(close);
+    for (size_t i = 0; i < by.size(); ++i) scores[i] = std::max(scores[i], by[i]);
+    Order::reordered(every, scores);
+    return every;
+  }
+
   // All views of the best.
   void look_thoroughly(const Asked& asked, const Order& order, Ranking& ranking, std::vector<double>& scores) const {
-    Ranking every = every_view(asked, ranking, kThorough);
     std::vector<double> by;
-    order(every, by);
+    Ranking every = every_place(asked, order, ranking, kThorough, by);
     best_of_pictures(every, &by);
     for (size_t i = kThorough; i < ranking.size(); ++i) every.push_back(ranking[i]), by.push_back(scores[i]);
     ranking.swap(every), scores.swap(by);
@@ -221,9 +233,8 @@ class Searcher {
              std::vector<Place>& out) const {
     Ranking ranking = hits;
     if (pictures_.has_windows()) {
-      ranking = every_view(asked, hits, hits.size());
       std::vector<double> scores, best(pictures_.size(), std::numeric_limits<double>::quiet_NaN());
-      order(ranking, scores);
+      ranking = every_place(asked, order, hits, hits.size(), scores);
       Ranking nearly;
       for (size_t i = 0; i < ranking.size(); ++i) {
         double& first = best[ranking[i].picture];
@@ -233,7 +244,10 @@ class Searcher {
       }
       ranking.swap(nearly);
     }
-    refine(*asked.points, ranking);
+    Ranking close = ranking;
+    settle_all(*asked.points, close);
+    for (size_t i = 0; i < ranking.size(); ++i) close[i].score = ranking[i].score;  // those of the grid, as they were ranked by
+    ranking.swap(close);
     for (size_t i = 0; i < hits.size(); ++i) {
       const size_t before = out.size();
       for (const Placed& placed : ranking) {
@@ -247,8 +261,8 @@ class Searcher {
     }
   }
 
-  // Off the grid: scales between those of the query, and the polynomial's own maximum.
-  void refine(const Points& points, Ranking& ranking) const {
+  // Off the grid: scales between those of the query, and the polynomial's own maximum, with the scores there.
+  void settle_all(const Points& points, Ranking& ranking) const {
     if (ranking.empty()) return;
     std::vector<double> rotations;
     for (const Placed& hit : ranking) rotations.push_back(hit.rotation);
@@ -287,7 +301,7 @@ class Searcher {
                         hit.dy * kRadians,
                         settings_.translation_step * hit.scale / fit * kRadians};
       const Settled found = settle(pictures_.rows.db, all, hit.row, start);
-      if (std::isfinite(found.score)) hit.scale = (float)poses[found.pose].scale;
+      if (std::isfinite(found.score)) hit.scale = (float)poses[found.pose].scale, hit.score = (float)found.score;
       hit.dx = (float)(found.x / kRadians), hit.dy = (float)(found.y / kRadians);
     }
   }

@@ -13,6 +13,7 @@ from ..shape.descriptor import decode, norms
 from ..shape.settings import FULL
 from .evenness import densities, evenness, sampled
 from .hit import Hit
+from .ranking import refine
 from .search import Options, place_hits, ranked
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ def explain(
     mine = answer.take(slice(at, at + 1))
     (hit,) = place_hits(view, sketch, mine, options)
     query, ranking = answer.query, mine.ranking
-    support = np.maximum(densities(collection, query, ranking)[0].astype(np.float64), 0)
+    close = refine(collection, query, ranking)  # where the outline is drawn
+    support = np.maximum(densities(collection, query, close)[0].astype(np.float64), 0)
     chosen = sampled(query)
     points = np.stack([query.points.x[chosen], query.points.y[chosen]], axis=1)
     pose = int(np.flatnonzero(np.isclose(query.scales, ranking.scale[0]))[0])
@@ -73,7 +75,7 @@ def explain(
         hit=hit,
         met=hit.pose.to_pixels(points.astype(np.float32), (hit.width, hit.height)),
         support=support / max(float(support.max(initial=0.0)), 1e-9),
-        evenness=float(evenness(collection, query, ranking)[0]),
+        evenness=float(evenness(collection, query, close)[0]),
         surface=surface / length if length > 0 else surface,
         d=d,
         network=network,

@@ -39,25 +39,7 @@ def order_scores(
     return np.where(ranking.mirrored, MIRRORED, 1.0) * local * np.where(local > 0, even, 1.0)
 
 
-def reordered(
-    collection: Collection,
-    query: Query,
-    ranking: Ranking,
-    *,
-    strength: float = STRENGTH,
-    power: float = 1.0,
-    threads: int | None = None,
-    is_line_art: NDArray[np.bool_] | None = None,
-) -> tuple[Ranking, NDArray[np.float64]]:
-    """The same hits by `order_scores`, and those; `score` stays the cosine."""
-    scores = order_scores(
-        collection,
-        query,
-        ranking,
-        strength=strength,
-        power=power,
-        threads=threads,
-        is_line_art=is_line_art,
-    )
-    order = np.argsort(-scores, kind="stable")
-    return ranking.take(order), scores[order]
+def reordered(ranking: Ranking, score: NDArray[np.float64]) -> tuple[Ranking, NDArray[np.float64]]:
+    """The same hits by what they are compared by, best first, and that; their own `score` stays the cosine."""
+    order = np.argsort(-score, kind="stable")
+    return ranking.take(order), score[order]

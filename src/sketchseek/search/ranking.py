@@ -341,7 +341,12 @@ def _placed(collection: Collection, rows: Ids, found: Placement, query: Query) -
 
 
 def refine(collection: Collection, query: Query, ranking: Ranking, threads: int | None = None) -> Ranking:
-    """The same hits in the same order with the same scores, placed off the grid.
+    """The same hits in the same order with the same scores, placed off the grid."""
+    return replace(settled(collection, query, ranking, threads), score=ranking.score)
+
+
+def settled(collection: Collection, query: Query, ranking: Ranking, threads: int | None = None) -> Ranking:
+    """The same hits in the same order, off the grid of translations and scales, with the scores there.
 
     Scales between those of the query are tried around each hit's own, their kernels' weights interpolated; at
     each the translation climbs to the polynomial's maximum, at most one step of the grid away.
@@ -364,8 +369,10 @@ def refine(collection: Collection, query: Query, ranking: Ranking, threads: int 
         within=settings.translation_step * ranking.scale / fits,
     )
     found = collection.engine.settle(ladder, ranking.rows, start, threads)
-    scale = np.where(np.isfinite(found.score), ladder.scales[found.pose], ranking.scale)
-    return replace(ranking, scale=scale.astype(np.float32), dx=found.dx, dy=found.dy)
+    known = np.isfinite(found.score)
+    scale = np.where(known, ladder.scales[found.pose], ranking.scale).astype(np.float32)
+    score = np.where(known, found.score, ranking.score).astype(np.float32)
+    return replace(ranking, score=score, scale=scale, dx=found.dx, dy=found.dy)
 
 
 @lru_cache(maxsize=8)

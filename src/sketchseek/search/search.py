@@ -26,8 +26,8 @@ from .clutter import STRENGTH
 from .confidence import JUDGED, model_for
 from .evidence import Opinion, features
 from .hit import Hit, Hits, Place, overlap
-from .order import reordered
-from .ranking import Collection, Ranking, best_first, every_view, located, rank, refine
+from .order import order_scores, reordered
+from .ranking import Collection, Ranking, best_first, every_view, located, rank, refine, settled
 from .view import View
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ CANDIDATES = 500
 """How many of the best by the plain score are looked at closer."""
 THOROUGH = 100
 """Of how many of the best then all views are looked at."""
+SETTLED = 30
+"""How many of these views are also compared by how the drawing fits off the grid."""
 FINE_TURN = 5.0
 """Degrees from one rotation to the next with which those are looked at."""
 PHOTOGRAPH_BLEND = 4.0
@@ -202,14 +204,19 @@ def _nearly_best(ranking: Ranking, score: NDArray[np.float64]) -> Ranking:
 
 
 def _every_place(view: View, query: Query, ids: Ids, options: Options) -> tuple[Ranking, NDArray[np.float64]]:
-    """All views of some pictures, best first, and what orders them."""
-    return _reordered(view, query, every_view(view.collection, query, ids, options.threads), options)
+    """All views of some pictures, best first, and what orders them: the best also by their fit off the grid.
+
+    A small thing in a small view lies between the grid's scales and steps more often than a large one does.
+    """
+    every = every_view(view.collection, query, ids, options.threads)
+    ranking, score = reordered(every, _order_scores(view, query, every, options))
+    close = settled(view.collection, query, ranking.take(slice(SETTLED)), options.threads)
+    score[:SETTLED] = np.maximum(score[:SETTLED], _order_scores(view, query, close, options))
+    return reordered(ranking, score)
 
 
-def _reordered(
-    view: View, query: Query, ranking: Ranking, options: Options
-) -> tuple[Ranking, NDArray[np.float64]]:
-    return reordered(
+def _order_scores(view: View, query: Query, ranking: Ranking, options: Options) -> NDArray[np.float64]:
+    return order_scores(
         view.collection,
         query,
         ranking,
@@ -241,7 +248,8 @@ def _by_shape(view: View, shape: EngineScores, count: int) -> _Found:
     found = found.take(np.flatnonzero(~np.isin(found.ids, rejected)))
     if options.clutter == 0:
         return _Found(query, found.take(slice(count)), found.score[:count])
-    first, score = _reordered(view, query, found.take(slice(CANDIDATES)), options)
+    first = found.take(slice(CANDIDATES))
+    first, score = reordered(first, _order_scores(view, query, first, options))
     if options.turn:
         finer = turns(options.turn, FINE_TURN)
         query = Query.of(query.points, query.settings, mirror=options.mirror, rotations=finer)
