@@ -40,6 +40,6 @@ def order_scores(
 
 
 def reordered(ranking: Ranking, score: NDArray[np.float64]) -> tuple[Ranking, NDArray[np.float64]]:
-    """The same hits by what they are compared by, best first, and that; their own `score` stays the cosine."""
+    """The same hits by what they are compared by, best first, and that; `score` stays the cosine."""
     order = np.argsort(-score, kind="stable")
     return ranking.take(order), score[order]
