@@ -18,18 +18,19 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sketchseek import Index, Sketch
-from sketchseek.cluster.connection import joined
+from sketchseek.cluster.connection import NAMESPACE, joined
 from sketchseek.cluster.engine import ClusterEngine, searching
 from sketchseek.cluster.fleet import ClusterOptions
 from sketchseek.cluster.index import ClusterIndex
-from sketchseek.cluster.wire import Server, connect
+from sketchseek.cluster.wire import Server, ask, connect, packed
 from sketchseek.contours.made_up import random_curves
 from sketchseek.indexing.commits import _row, _table
 from sketchseek.indexing.worker import Described, Shape
@@ -47,6 +48,11 @@ SIMULATED = (1, 10, 100, 1000)
 DRAWS = 20_000
 ROUND_TRIP_MS = 0.3
 """Modelled: between machines of one network, the median; log-normal, a fifth of them half as much again."""
+SCAN_S = 0.5
+"""Of the sizing table: so long may the shards' scan take."""
+CORES_A_SHARD = 16
+FRONT_BYTES_A_PICTURE, FRONT_BYTES_A_VIEW = 97, 36
+"""The arrays that a front keeps, with paths of 60 bytes."""
 SLOW_SHARE, SLOW_MS = 0.002, 100.0
 """Modelled: so many of a shard's answers are late by so much, as behind a neighbour or a pause."""
 
@@ -64,12 +70,26 @@ def main() -> None:
         where = folder / "index"
         write(where, args.pictures, args.views)
         drawings = [made_up_drawing(seed) for seed in range(args.queries)]
-        with joined("local"):
+        with one_core(), joined("local"):
             service = measured(where, drawings, args)
             recovery(where, drawings, args.recoveries)
         simulation(service)
     finally:
         shutil.rmtree(folder)
+
+
+@contextmanager
+def one_core() -> Iterator[None]:
+    """A cluster whose node says that it has one core: every shard works on one thread."""
+    import ray
+
+    ray.init(
+        num_cpus=1, namespace=NAMESPACE, include_dashboard=False, log_to_driver=False, logging_level="ERROR"
+    )
+    try:
+        yield
+    finally:
+        ray.shutdown()
 
 
 def write(where: Path, pictures: int, views: int) -> None:
@@ -141,38 +161,51 @@ def measured(where: Path, drawings: list[Sketch], args: argparse.Namespace) -> d
                 assert [h.to_dict() for h in index.search(drawing)] == [
                     h.to_dict() for h in alone.search(drawing)
                 ]
+            pin(index)
             local, spread = [], []
             for drawing in drawings if shards == 1 else drawings[: len(drawings) // 5]:
-                spread.append(timed(lambda d=drawing: index.search(d)))
-                local.append(timed(lambda d=drawing: alone.search(d)))
+                spread.append(timed(lambda d=drawing: index.search(d, threads=1)))
+                local.append(timed(lambda d=drawing: alone.search(d, threads=1)))
                 if len(local) % 50 == 0:
                     so_far = statistics.median(np.subtract(spread, local))
                     print(f"{len(local)} searches, {so_far:.1f} ms more", file=sys.stderr, flush=True)
             more = statistics.median(np.subtract(spread, local))
             medians = f"{statistics.median(local):.1f} | {statistics.median(spread):.1f} | {more:.1f}"
             print(f"| {shards} | {len(local):,} | {medians} |", flush=True)
-            throughput.append((shards, per_second(index, drawings[:100])))
+            top = tops(index, drawings[:200])
+            rates = [per_second(index, drawings[:100], clients) for clients in (1, CLIENTS)]
+            throughput.append((shards, statistics.median(top), *rates))
             if shards == 1:
-                service["top"] = tops(index, drawings[:200])
+                service["top"] = top
                 status = index.fleet.status()[0]
                 service["bytes"] = status["bytes"] / rows
                 service["rows"] = rows
-    print("\n| shards | searches a second, four at once |\n|---|---|")
-    for shards, rate in throughput:
-        print(f"| {shards} | {rate:.1f} |")
+    print("\n| shards | ms for the first question | searches a second | four at once |\n|---|---|---|---|")
+    for shards, first, one, several in throughput:
+        print(f"| {shards} | {first:.1f} | {one:.1f} | {several:.1f} |")
     service["answer"] = answer_cost()
     return service
 
 
-def per_second(index: Index, drawings: list[Sketch]) -> float:
-    """Searches a second, several at once."""
+def pin(index: ClusterIndex) -> None:
+    """Each shard to a core of its own, in turn: where others are busy, the system would put two on one."""
+    if not hasattr(os, "sched_setaffinity"):
+        return
+    cores = sorted(os.sched_getaffinity(0))
+    for row in index.fleet.status():
+        for task in Path(f"/proc/{row['pid']}/task").iterdir():
+            os.sched_setaffinity(int(task.name), {cores[row["shard"] % len(cores)]})
+
+
+def per_second(index: Index, drawings: list[Sketch], at_once: int) -> float:
+    """Searches a second, so many at once."""
     waiting = list(drawings)
 
     def client() -> None:
         while waiting:
             index.search(waiting.pop(), threads=1)
 
-    clients = [threading.Thread(target=client) for _ in range(CLIENTS)]
+    clients = [threading.Thread(target=client) for _ in range(at_once)]
     began = time.perf_counter()
     for each in clients:
         each.start()
@@ -182,7 +215,7 @@ def per_second(index: Index, drawings: list[Sketch]) -> float:
 
 
 def tops(index: ClusterIndex, drawings: list[Sketch]) -> list[float]:
-    """Milliseconds until one shard has named its 500 best, one thread."""
+    """Milliseconds until all shards have named their 500 best, each on one thread."""
     engine = index._view.collection.engine
     assert isinstance(engine, ClusterEngine)
     queries = [Query.of(drawing.points, index._view.settings) for drawing in drawings]
@@ -197,17 +230,18 @@ def tops(index: ClusterIndex, drawings: list[Sketch]) -> list[float]:
 def answer_cost() -> float:
     """Milliseconds of the front's processor for each shard that it asks for 500 rows."""
     reply = (np.arange(500), np.zeros(500, np.float32))
-    servers = [Server("127.0.0.1", lambda *_: reply) for _ in range(4)]
+    servers = [Server("127.0.0.1", lambda *_: reply) for _ in range(16)]
     lines = [connect(server.address) for server in servers]
     query = Query.of(made_up_drawing(0).points, Settings.preset(PRESET))
     began = (
         resource.getrusage(resource.RUSAGE_THREAD).ru_utime
         + resource.getrusage(resource.RUSAGE_THREAD).ru_stime
     )
-    times = 200
+    times = 50
     for _ in range(times):
+        question = packed((query, 500, None))
         for line in lines:
-            line.send(("top", ("key", query, 500, None)))
+            ask(line, "top", "key", question)
         for line in lines:
             line.recv()
     usage = resource.getrusage(resource.RUSAGE_THREAD)
@@ -257,7 +291,7 @@ def simulation(service: dict[str, Any]) -> None:
         slow = SLOW_MS * (random.random(shape) < SLOW_SHARE)
         return random.choice(measured_ms, shape) + network + slow
 
-    print("\n| shards | rows | ms, median | 99th | 99th, hedged | asked again |\n|---|---|---|---|---|---|")
+    print("\n| shards | rows | ms, median | hedged | 99th | hedged | asked again |\n" + 7 * "|---" + "|")
     for shards in SIMULATED:
         draws = max(DRAWS // shards, 200)
         first = answer((draws, shards))
@@ -266,24 +300,30 @@ def simulation(service: dict[str, Any]) -> None:
         own = cost * shards  # the front takes one answer after the other
         plain, better = (np.maximum(times.max(axis=1), own) + cost for times in (first, hedged))
         print(
-            f"| {shards:,} | {shards * rows:,} | {np.median(better):.0f} | {np.percentile(plain, 99):.0f} | "
-            f"{np.percentile(better, 99):.0f} | {(first > after).mean():.1%} |",
+            f"| {shards:,} | {shards * rows:,} | {np.median(plain):.0f} | {np.median(better):.0f} "
+            f"| {np.percentile(plain, 99):.0f} | {np.percentile(better, 99):.0f} "
+            f"| {(first > after).mean():.1%} |",
             flush=True,
         )
-    sizes(rate, service["bytes"])
+    sizes(rate, service["bytes"], cost)
 
 
-def sizes(rate: float, row_bytes: float) -> None:
-    """What collections take: memory, and cores for half a second, from the measured rates."""
+def sizes(rate: float, row_bytes: float, cost: float) -> None:
+    """What collections take: memory, cores for half a second, the first answer; from the measured rates."""
     print(
-        "\n| pictures | views | rows in memory | names at a front | cores for 0.5 s |\n|---|---|---|---|---|"
+        "\n| pictures | views each | shards' memory | a front's memory | cores | shards | first answer |"
+        "\n|---|---|---|---|---|---|---|"
     )
     for pictures in (10**6, 10**7, 10**8, 10**9, 10**10):
         for views in (1, 12):
-            rows, names = pictures * views, pictures * 90 + pictures * views * 16
+            rows = pictures * views
+            names = pictures * FRONT_BYTES_A_PICTURE + rows * FRONT_BYTES_A_VIEW
+            cores = int(np.ceil(rows * rate / (1e6 * SCAN_S)))
+            shards = int(np.ceil(cores / CORES_A_SHARD))
+            first = 1e3 * SCAN_S * min(1.0, rows * rate / (1e6 * SCAN_S)) + ROUND_TRIP_MS + cost * shards
             print(
-                f"| {pictures:,} | {views} | {_bytes(rows * row_bytes)} | {_bytes(names)} | "
-                f"{max(1, int(np.ceil(rows * rate / 5e5))):,} |"
+                f"| {pictures:,} | {views} | {_bytes(rows * row_bytes)} | {_bytes(names)} | {cores:,} | "
+                f"{shards:,} | {first / 1e3:.2f} s |"
             )
 
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sketchseek.cluster.layout import PIECES, Layout, deal
-from sketchseek.cluster.wire import Server, connect
+from sketchseek.cluster.wire import Server, ask, connect, packed
 
 VIEWS = st.lists(st.lists(st.integers(1, 12), min_size=0, max_size=40), min_size=0, max_size=6)
 
@@ -88,13 +88,13 @@ class TestWire:
     def test_a_question_and_its_answer(self, server: Server) -> None:
         line = connect(server.address)
         big = np.arange(300_000)
-        line.send(("what", (big,)))
-        good, (name, (back,)) = line.recv()
-        assert (good, name) == (True, "what")
+        ask(line, "what", "key", packed((big,)))
+        good, (name, (key, back)) = line.recv()
+        assert (good, name, key) == (True, "what", "key")
         assert np.array_equal(big, back)
-        line.send(("fail", ()))
+        ask(line, "fail", "", packed(()))
         assert line.recv() == (False, "ValueError('as asked')")
-        line.send(("still there", ()))
+        ask(line, "still there", "", packed(()))
         assert line.recv()[0]
 
     def test_who_does_not_know_the_secret_is_not_heard(self, server: Server) -> None:
@@ -111,19 +111,19 @@ class TestWire:
             pass
         assert b"".join(heard).count(b"#WELCOME#") == 0
         line = connect(server.address)  # and others are still answered
-        line.send(("fine", ()))
+        ask(line, "fine", "", packed(()))
         assert line.recv()[0]
 
     def test_many_at_once(self, server: Server) -> None:
         found: list[Any] = []
 
-        def ask(number: int) -> None:
+        def ask_often(number: int) -> None:
             line = connect(server.address)
             for i in range(20):
-                line.send(("n", (number, i)))
-                found.append(line.recv()[1][1] == (number, i))
+                ask(line, "n", "", packed((number, i)))
+                found.append(line.recv()[1][1] == ("", number, i))
 
-        threads = [threading.Thread(target=ask, args=(n,)) for n in range(8)]
+        threads = [threading.Thread(target=ask_often, args=(n,)) for n in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:

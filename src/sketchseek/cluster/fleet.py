@@ -24,7 +24,7 @@ from ..errors import SketchseekError
 from .connection import NAMESPACE, ClusterError, ray_or_sentence
 from .layout import Layout
 from .shard import Shard
-from .wire import Address, connect
+from .wire import Address, ask, connect, packed
 
 TICK_S = 0.25
 PING_S = 1.0
@@ -138,6 +138,7 @@ class _Round:
         self._waiting: dict[Connection, _Sent] = {}
         self._tried: dict[int, list[_Replica]] = {shard: [] for shard in requests}
         self._answers: dict[int, Any] = {}
+        self._bytes: dict[tuple[int, ...], bytes] = {}
 
     def answers(self, until: float) -> dict[int, Any]:
         """Those that are there by then, by shard."""
@@ -166,7 +167,7 @@ class _Round:
             self._tried[shard].append(replica)
             try:
                 line = replica.line()
-                line.send((self._name, self._requests[shard]))
+                ask(line, self._name, self._requests[shard][0], self._packed(shard))
             except (OSError, EOFError):
                 self._fleet.lose(replica)
                 continue
@@ -174,6 +175,14 @@ class _Round:
             self._waiting[line] = _Sent(shard, replica, time.monotonic())
             return True
         return False
+
+    def _packed(self, shard: int) -> bytes:
+        """What follows the key; packed once where it is the same for all, as a query is."""
+        arguments = self._requests[shard][1:]
+        same = tuple(map(id, arguments))
+        if same not in self._bytes:
+            self._bytes[same] = packed(arguments)
+        return self._bytes[same]
 
     def _take(self, line: Connection) -> None:
         sent = self._waiting.pop(line)

@@ -6,6 +6,7 @@ is unpickled. One connection carries one question at a time.
 
 from __future__ import annotations
 
+import pickle
 import secrets
 import socket
 import struct
@@ -32,10 +33,21 @@ class Address:
     secret: bytes
 
 
+def packed(arguments: tuple[Any, ...]) -> bytes:
+    """The arguments of a question after the key: to be packed once for all shards that are asked the same."""
+    return pickle.dumps(arguments, protocol=pickle.HIGHEST_PROTOCOL)
+
+
+def ask(line: Connection, name: str, key: str, arguments: bytes) -> None:
+    """Send a question about the rows of a key; its answer, (True, it) or (False, why not), is received."""
+    line.send((name, key, arguments))
+
+
 class Server:
     """Answers everyone who knows the secret, each on a thread of its own.
 
-    answer : (name of the question, its arguments) -> the answer; what it raises is sent as a sentence.
+    answer : (name of the question, its arguments, the first of them the key of the rows that it is about)
+        -> the answer; what it raises is sent as a sentence.
     """
 
     def __init__(self, host: str, answer: Callable[[str, tuple[Any, ...]], Any]) -> None:
@@ -60,9 +72,9 @@ class Server:
             answer_challenge(connection, self.address.secret)
             patience(0)  # a question may be long in coming
             while True:
-                name, arguments = connection.recv()
+                name, key, arguments = connection.recv()
                 try:
-                    reply = True, self._answer(name, arguments)
+                    reply = True, self._answer(name, (key, *pickle.loads(arguments)))
                 except Exception as error:
                     said = str(error) if isinstance(error, SketchseekError) else repr(error)
                     reply = False, said
