@@ -27,7 +27,7 @@ _IMAGENET = (
 _STRIDE = 32
 PICTURE_SIDE = 320
 DRAWING_SIDE = 224
-TAUGHT = {"efficientnet": 2.0, "dinov2": 3.0}
+TAUGHT = {"efficientnet": 2.0, "dinov2": 4.0}
 """The networks that see drawings, and what that weighs beside the shape (docs/expansion.md)."""
 # Of a pair: what the likeness by each weighs, and how long its centred descriptors of photos usually are.
 _SHARES = (0.8, 0.2)
