@@ -84,7 +84,12 @@ def one_core() -> Iterator[None]:
     import ray
 
     ray.init(
-        num_cpus=1, namespace=NAMESPACE, include_dashboard=False, log_to_driver=False, logging_level="ERROR"
+        "local",
+        num_cpus=1,
+        namespace=NAMESPACE,
+        include_dashboard=False,
+        log_to_driver=False,
+        logging_level="ERROR",
     )
     try:
         yield

@@ -67,6 +67,9 @@ def test_an_address_where_nobody_is(tmp_path: Path, collection: Path, drawing: P
         lines = found.stderr.strip().splitlines()
         assert len(lines) == 1
         assert said in lines[0]
+    found = run("cluster", "status", RAY_ADDRESS=f"127.0.0.1:{free}")  # of a cluster that was killed
+    assert found.returncode == 1
+    assert re.fullmatch(r"sketchseek: This machine is part of no Ray cluster: .*\.", found.stderr.strip())
     new = tmp_path / "new"
     assert run("index", drawing.parent, "--index", new, "--cluster", f"127.0.0.1:{free}").returncode == 1
     assert not new.exists(), "nothing was made for a run that could not begin"

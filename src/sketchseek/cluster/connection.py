@@ -79,16 +79,22 @@ def _join(ray: Any, address: str) -> None:
                 **quiet,
             )
         else:
-            if address != "auto":
-                _knock(address)
+            _knock(_found() if address == "auto" else address)
             ray.init(address=address, **quiet)
         with suppress(AttributeError):  # what it says of lost workers it prints on standard output
             ray._private.worker._worker_logs_enabled = False
-    except ClusterError:
-        raise
+    except ClusterError as error:
+        raise ClusterError(_sentence(address, error)) if address == "auto" else error from None
     except Exception as error:
         ray.shutdown()
         raise ClusterError(_sentence(address, error)) from error
+
+
+def _found() -> str:
+    """The address that `auto` means to Ray, which keeps it in a file also after a cluster was killed."""
+    from ray._private.services import get_ray_address_from_environment
+
+    return str(get_ray_address_from_environment("auto", None))
 
 
 def _knock(address: str) -> None:
