@@ -2,6 +2,7 @@
 
     python benchmarks/load.py                       # two minutes of fifty clients, on loopback
     python benchmarks/load.py --page                # pen up to results on screen, in a browser
+    python benchmarks/load.py --page --smallest .6 .3    # whole pictures, and with views
 
 The index is synthetic: the codes of a few hundred real pictures, each many times over with noise. Clients
 behave as the page does: a search after each stroke, then the thumbnails that are not in the cache yet.
@@ -33,6 +34,7 @@ from sketchseek.contours.drawing import Sketch
 from sketchseek.demo import drawings, pictures
 from sketchseek.shape.descriptor import norms
 from sketchseek.shape.settings import Settings
+from sketchseek.shape.views import LEVELS
 from sketchseek.storage.store import Change, Store
 
 SEED = 7
@@ -43,35 +45,25 @@ THUMBNAILS = 12
 # --- the index -------------------------------------------------------------------------------------------
 
 
-def make_index(folder: Path, count: int, real: int) -> Path:
-    """An index of `count` pictures made from `real` ones."""
-    where = folder / f"load-{count}"
+def make_index(folder: Path, count: int, real: int, smallest: float, photos: Path | None) -> Path:
+    """An index of `count` pictures made from `real` ones, with views for things of a share and larger.
+
+    photos : a folder of them; None for the demo's pictures.
+    """
+    where = folder / f"load-{count}-{smallest}"
     if where.exists():
         return where
     samples = folder / "samples"
     samples.mkdir(exist_ok=True)
-    files = sorted(f for d in pictures() for f in d.rglob("*") if f.suffix in (".png", ".jpg", ".svg"))
+    folders = pictures() if photos is None else [photos]
+    files = sorted(f for d in folders for f in d.rglob("*") if f.suffix in (".png", ".jpg", ".svg"))
     for i, file in enumerate(random.Random(SEED).sample(files, real)):
         shutil.copy(file, samples / f"{i}{file.suffix}")
-    small = Index.create(folder / "small")
+    small = Index.create(folder / f"small-{smallest}", smallest=smallest)
     small.add([samples])
-    table = small.store.table(
-        [
-            "id",
-            "path",
-            "size",
-            "modified",
-            "digest",
-            "width",
-            "height",
-            "thumbnail",
-            "code",
-            "norms",
-            "frame",
-        ],
-        "failure IS NULL",
-    )
     store = Store.create(where, small.store.recipe)
+    schema = store.dataset.schema
+    table = small.store.table(schema.names, "failure IS NULL")
     rng = np.random.default_rng(SEED)
     dimension = store.recipe.dimension
     settings = Settings.from_json(store.recipe.settings)
@@ -79,8 +71,7 @@ def make_index(folder: Path, count: int, real: int) -> Path:
     for start in range(0, count, 20_000):
         number = min(20_000, count - start)
         chosen = rng.integers(len(table), size=number)
-        noise = rng.normal(0, 6, (number, dimension))
-        noisy = np.clip(codes[chosen] + noise, -127, 127).round().astype(np.int8)
+        noisy = with_noise(codes[chosen], rng)
         names = [f"{start + i:016x}" for i in range(number)]
         part = table.take(chosen)
         columns = {name: part[name].combine_chunks() for name in part.column_names}
@@ -92,12 +83,19 @@ def make_index(folder: Path, count: int, real: int) -> Path:
         lengths = norms(noisy, settings).reshape(number, -1)
         columns["norms"] = pa.FixedSizeListArray.from_arrays(pa.array(lengths.ravel()), lengths.shape[1])
         columns["code"] = pa.FixedSizeListArray.from_arrays(pa.array(noisy.ravel()), dimension)
-        columns["expansion"] = pa.nulls(number, pa.binary())
-        columns["failure"] = pa.nulls(number, pa.string())
-        schema = store.dataset.schema
+        windows = (
+            w and with_noise(np.frombuffer(w, np.int8), rng).tobytes() for w in part["windows"].to_pylist()
+        )
+        columns["windows"] = pa.array(windows, pa.binary())
         rows = pa.table([columns[name] for name in schema.names], schema=schema)
         store.commit(lambda rows=rows: Change(rows))
     return where
+
+
+def with_noise(codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Other pictures that are a little like these."""
+    noise = rng.normal(0, 6, codes.shape).astype(np.float32)
+    return np.clip(codes + noise, -127, 127).round().astype(np.int8)
 
 
 @contextmanager
@@ -319,6 +317,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--pictures", type=int, default=100_000)
     parser.add_argument("--real", type=int, default=300, help="pictures that the others are made from")
+    parser.add_argument(
+        "--smallest",
+        type=float,
+        nargs="+",
+        default=[0.3],
+        choices=LEVELS,
+        help="the smallest share of a picture that is found; several are measured one after the other",
+    )
+    parser.add_argument("--photos", type=Path, help="a folder of these (default: the demo's pictures)")
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("--pause", type=float, nargs=2, default=(1.0, 4.0), help="between two strokes, in s")
@@ -328,14 +335,16 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        index = make_index(folder, options.pictures, options.real)
-        with serving(index) as (address, process):
-            if options.page:
-                result = measure_page(address, strokes=40)
-            else:
-                pause = tuple(options.pause)
-                result = asyncio.run(load(address, process, options.clients, options.seconds, pause))
-    print(json.dumps({"pictures": options.pictures, "cores": os.cpu_count(), **result}, indent=2))
+        for smallest in options.smallest:
+            index = make_index(folder, options.pictures, options.real, smallest, options.photos)
+            with serving(index) as (address, process):
+                if options.page:
+                    result = measure_page(address, strokes=40)
+                else:
+                    pause = tuple(options.pause)
+                    result = asyncio.run(load(address, process, options.clients, options.seconds, pause))
+            head = {"pictures": options.pictures, "smallest": smallest, "cores": os.cpu_count()}
+            print(json.dumps({**head, **result}, indent=2), flush=True)
 
 
 if __name__ == "__main__":
