@@ -33,7 +33,7 @@ def where(tmp_path: Path, draw_picture: Any) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         draw_picture(folder / f"{number}.png", number)
     for folder in sorted((tmp_path / "pictures").iterdir()):
-        index.add(folder, jobs=1)
+        assert index.add(folder, jobs=1).added == 5
     for number in (0, 5):
         removed = tmp_path / "pictures" / str(number // 5) / f"{number}.png"
         removed.unlink()
