@@ -430,7 +430,12 @@ def planted_shapes(r: Results) -> str:
 
 def by_confidence(_: Results) -> str:
     chosen = confidence.sets()
-    found = {kind: confidence.collect(kind, chosen) for kind in ("shape", "efficientnet")}
+    found = {}
+    for kind in confidence.KINDS:
+        try:
+            found[kind] = confidence.collect(kind, chosen)
+        except SketchseekError as error:
+            say(f"without {kind}: {error}")
     reliability.plot(found, FIGURES / "reliability.png")
     return confidence.tables(found)
 

@@ -118,7 +118,11 @@ class TestOnACluster:
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
             monkeypatch.delenv(name)
         assert "There are no credentials" in said(where)
-        assert eventually(lambda: _status(cluster) == [], 30), "nothing is left running"
+
+        def left() -> list[dict[str, Any]]:
+            return [row for row in _status(cluster) if row.get("index") == where]
+
+        assert eventually(lambda: left() == [], 30), f"left running: {left()}"
 
     def test_another_version_of_ray_is_one_sentence(
         self, cluster: Any, collection: Path, drawing: Path
