@@ -118,11 +118,7 @@ class TestOnACluster:
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
             monkeypatch.delenv(name)
         assert "There are no credentials" in said(where)
-
-        def left() -> list[dict[str, Any]]:
-            return [row for row in _status(cluster) if row.get("index") == where]
-
-        assert eventually(lambda: left() == [], 30), f"left running: {left()}"
+        assert eventually(lambda: _status(cluster, where) == [], 30), "nothing is left running"
 
     def test_another_version_of_ray_is_one_sentence(
         self, cluster: Any, collection: Path, drawing: Path
@@ -150,6 +146,7 @@ class TestOnACluster:
         monkeypatch.setattr(fleet, "__version__", "9.9.9")
         with pytest.raises(connection.ClusterError, match=r"sketchseek .*, and here is 9\.9\.9"):
             ClusterIndex.spread(collection, fleet.ClusterOptions(shards=1, device="auto"))
+        assert eventually(lambda: _status(cluster, collection) == [], 15), "nothing is left running"
 
     def test_serving_is_the_same_page_and_api(self, cluster: Any, made_up: Any, tmp_path: Path) -> None:
         where = tmp_path / "served"
@@ -186,7 +183,7 @@ class TestOnACluster:
             )
             status = run("cluster", "status", "--cluster", cluster.address)
             assert f"{where}" in status.stdout
-            pids = [row["pid"] for row in _status(cluster) if row.get("index") == str(where)]
+            pids = [row["pid"] for row in _status(cluster, where)]
             assert len(pids) == 3
         finally:
             server.send_signal(signal.SIGTERM)
@@ -230,8 +227,10 @@ class TestOnACluster:
             assert before.isdisjoint(after)
 
 
-def _status(cluster: Any) -> list[dict[str, Any]]:
-    return json.loads(run("cluster", "status", "--cluster", cluster.address, "--json").stdout)["shards"]
+def _status(cluster: Any, where: Any) -> list[dict[str, Any]]:
+    """Of the shards of an index."""
+    found = json.loads(run("cluster", "status", "--cluster", cluster.address, "--json").stdout)["shards"]
+    return [row for row in found if row.get("index") == str(where)]
 
 
 def _processes() -> set[int]:

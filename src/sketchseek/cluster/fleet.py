@@ -31,6 +31,8 @@ PING_S = 1.0
 """Between two pings; more where there are hundreds of shards."""
 PATIENCE_S = 5.0
 """A shard that does not answer a ping for so long is replaced; one whose process ended, at once."""
+LEAVING_S = 10.0
+"""One that does not hear so long that a front leaves ends by itself, later."""
 START_S = 30.0
 """So long may a shard take to start before it is started elsewhere; loading rows may take longer."""
 SHUNNED_S = 30.0
@@ -426,6 +428,7 @@ class Fleet:
         elif name == "hello":
             version, replica.node, replica.address, replica.layout = answer
             if version != __version__:
+                self._leave([replica])
                 raise ClusterError(
                     f"A node of the cluster has sketchseek {version}, and here is {__version__}: they have "
                     "to be the same."
@@ -572,14 +575,19 @@ class Fleet:
         self._closed.set()
         self._wake.set()
         self._watch.join(timeout=5)
-        asked = {}
-        for replica in self._replicas.values():
-            if not replica.dead:
-                with suppress(Exception):
-                    asked[replica.actor.release.remote(self._front)] = replica.actor
+        there = list(self._replicas.values())
+        self._leave([replica for replica in there if not replica.dead])
+        for replica in there:
             replica.close()
+
+    def _leave(self, replicas: list[_Replica]) -> None:
+        """Leave shards, and end those that no other front uses."""
+        asked = {}
+        for replica in replicas:
+            with suppress(Exception):
+                asked[replica.actor.release.remote(self._front)] = replica.actor
         with suppress(Exception):
-            for ref in self.ray.wait(list(asked), num_returns=len(asked), timeout=3)[0]:
+            for ref in self.ray.wait(list(asked), num_returns=len(asked), timeout=LEAVING_S)[0]:
                 with suppress(Exception):
                     if self.ray.get(ref):
                         self.ray.kill(asked[ref])
