@@ -1,6 +1,7 @@
 // The filter (filter.hpp) for processors with AVX-512 and its instructions for bytes, sixteen rows at a time.
 #include "filter.hpp"
 #include "kernels/lanes.hpp"
+#include "processor.hpp"
 
 namespace sketchseek {
 namespace {
@@ -167,11 +168,7 @@ int64_t reaching(const Database& db, const Query& query, const IntegerPose* pose
 
 // The presets have code; other sizes go without.
 extern const Filter filter_avx512vnni = {
-    [] {
-      return __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vbmi2") &&
-             __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-             __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
-    },
+    [] { return this_processor().adds_bytes; },
     [](int nx, int no) { return (nx == 5 && no == 2) || (nx == 6 && no == 3) || (nx == 8 && no == 3); },
     [](const Database& db, const Query& query, const IntegerPose* poses, Range range, float threshold, int64_t* out) {
       return (db.nx == 5   ? reaching<5, 3>

@@ -11,6 +11,7 @@ struct Processor {
   bool avx2 = false;         // with FMA and POPCNT
   bool avx512 = false;       // F, BW, DQ and VL, and AVX2
   bool counts_bits = false;  // VPOPCNTDQ, and the rest of AVX-512
+  bool adds_bytes = false;   // VNNI and VBMI2, and the rest of AVX-512
 };
 
 inline Processor ask_processor() {
@@ -27,6 +28,7 @@ inline Processor ask_processor() {
   found.avx2 = (kept & ymm) == ymm && (b & bit_AVX2);
   found.avx512 = found.avx2 && (kept & zmm) == zmm && (b & wide) == wide;
   found.counts_bits = found.avx512 && (c & (1u << 14));
+  found.adds_bytes = found.avx512 && (c & (1u << 11)) && (c & (1u << 6));
   return found;
 }
 
