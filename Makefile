@@ -104,7 +104,7 @@ wheel: $(TOOLS)/.made ## wheels for Linux and an sdist in dist (ARGS='--pythons 
 	PATH="$(abspath $(TOOLS))/bin:$$PATH" $(TOOLS)/bin/python packaging/wheels.py $(ARGS)
 
 test-wheel: wheel ## the wheels in bare environments: install, index, search, serve, without a compiler
-	$(TOOLS)/bin/python -m pytest --rootdir packaging -q packaging
+	$(TOOLS)/bin/python -m pytest --rootdir packaging -o addopts= -q packaging
 
 cross: $(TOOLS)/.made ## whether the engine compiles and links for Linux and macOS on arm64
 	$(TOOLS)/bin/python packaging/cross.py $(ARGS)
