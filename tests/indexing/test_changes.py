@@ -6,8 +6,9 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sketchseek.contours.objects import Stat
 from sketchseek.indexing.changes import Known, compare, digest_of, moves
-from sketchseek.indexing.walk import Stat, Walk
+from sketchseek.indexing.walk import Walk
 
 ROOT = b"/pictures"
 

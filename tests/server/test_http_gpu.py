@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,18 +12,12 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-torch = pytest.importorskip("torch", reason="torch is not installed: `make test-gpu` installs it")
-DEVICE = "cuda:0" if torch.cuda.is_available() else "cpu"
-if DEVICE == "cpu":
-    os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported
-    torch.set_num_threads(1)
-pytest.importorskip("triton", reason="triton is not installed: `make test-gpu` installs it")
-
-from sketchseek import Index  # noqa: E402
-from sketchseek.server.app import create_app  # noqa: E402
-from sketchseek.server.limits import Limits  # noqa: E402
-from sketchseek.shape.engine.gpu import GpuEngine  # noqa: E402
-from sketchseek.shape.query import Query  # noqa: E402
+from card import DEVICE
+from sketchseek import Index
+from sketchseek.server.app import create_app
+from sketchseek.server.limits import Limits
+from sketchseek.shape.engine.gpu import GpuEngine
+from sketchseek.shape.query import Query
 
 ADDRESS = "http://127.0.0.1:8000"
 AT_ONCE = 3

@@ -25,7 +25,7 @@ ATTEMPTS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Stat:
     """What a look at a file or an object shows: bytes, and the time of modification in nanoseconds."""
 
     size: int
@@ -37,35 +37,34 @@ def is_object(path: str | bytes | os.PathLike[str]) -> bool:
     return os.fsencode(path).startswith(SCHEME.encode())
 
 
-def look(path: str | bytes | os.PathLike[str]) -> Seen:
+def look(path: str | bytes | os.PathLike[str]) -> Stat:
     """Size and time of an object, or of a file."""
     if not is_object(path):
         found = os.stat(path)
-        return Seen(found.st_size, found.st_mtime_ns)
+        return Stat(found.st_size, found.st_mtime_ns)
     with _in_words(path):
         info = _store().get_file_info(_key(path))
         if not info.is_file:
             raise FileNotFoundError(os.fsdecode(path))
-        return _seen(info)
+        return _stat(info)
 
 
-def fetch(path: str | bytes | os.PathLike[str], limit: int = MAX_BYTES) -> bytes:
-    """The content of an object of at most `limit` bytes."""
-    size = look(path).size
-    if size > limit:
+def fetch(path: str | bytes | os.PathLike[str], limit: int = MAX_BYTES) -> tuple[Stat, bytes]:
+    """The content of an object of at most `limit` bytes, and what a look at it showed before."""
+    found = look(path)
+    if found.size > limit:
         raise SketchseekError(f"The file is larger than {limit // 2**20} MB.")
     with _in_words(path), _store().open_input_stream(_key(path)) as stream:
-        content: bytes = stream.read(size + 1)  # no more than that, whatever has been put there meanwhile
-        return content
+        return found, stream.read(found.size + 1)  # no more, whatever has been put there meanwhile
 
 
-def listed(path: bytes) -> list[tuple[bytes, Seen | None]]:
+def listed(path: bytes) -> list[tuple[bytes, Stat | None]]:
     """What lies in a folder: objects, and further folders (None)."""
     from pyarrow.fs import FileSelector
 
     with _in_words(path):
         found = _store().get_file_info(FileSelector(_key(path)))
-    return [(SCHEME.encode() + info.path.encode(), _seen(info) if info.is_file else None) for info in found]
+    return [(SCHEME.encode() + info.path.encode(), _stat(info) if info.is_file else None) for info in found]
 
 
 def _key(path: str | bytes | os.PathLike[str]) -> str:
@@ -75,8 +74,8 @@ def _key(path: str | bytes | os.PathLike[str]) -> str:
         raise FileNotFoundError(os.fsdecode(path)) from None
 
 
-def _seen(info: Any) -> Seen:
-    return Seen(info.size, info.mtime_ns or 0)
+def _stat(info: Any) -> Stat:
+    return Stat(info.size, info.mtime_ns or 0)
 
 
 def _store() -> Any:

@@ -58,7 +58,7 @@ def open_regular(
             raise SketchseekError(_too_large(name, limit))
 
     if is_object(path):
-        return io.BufferedReader(io.BytesIO(fetch(path, limit)))
+        return io.BufferedReader(io.BytesIO(fetch(path, limit)[1]))
     check(os.stat(path))  # a device is best not opened at all: some do things then
     # O_NONBLOCK: opening a named pipe that nobody writes to must not hang.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)

@@ -7,9 +7,10 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from ..contours.objects import Stat
 from ..contours.source import open_regular
 from ..errors import SketchseekError
-from .walk import Stat, Walk, below
+from .walk import Walk, below
 
 
 @dataclass(frozen=True, slots=True)

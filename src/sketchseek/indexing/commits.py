@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ..contours.objects import Stat
 from ..errors import DamagedError, SketchseekError
 from ..storage.durable import uninterrupted
 from ..storage.location import reading
@@ -19,7 +20,6 @@ from ..storage.schema import schema_of, thumbnail_sum
 from ..storage.store import Change, Store
 from .changes import Known
 from .report import Report
-from .walk import Stat
 from .worker import Described, Failed, Same
 
 if TYPE_CHECKING:

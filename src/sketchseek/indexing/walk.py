@@ -13,7 +13,7 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 
-from ..contours.objects import is_object, listed, look
+from ..contours.objects import Stat, is_object, listed, look
 from ..errors import SketchseekError
 
 SUFFIXES = frozenset(
@@ -24,14 +24,6 @@ NEVER = ("node_modules", "__pycache__", "lost+found", "$RECYCLE.BIN", "System Vo
 
 LISTED_AT_ONCE = 16
 """Folders of an object store."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stat:
-    """Size in bytes and time of modification in nanoseconds."""
-
-    size: int
-    modified: int
 
 
 @dataclass
@@ -143,7 +135,7 @@ def _walk_objects(root: bytes, seen: Walk, exclude: Sequence[str]) -> None:
                     if found is None:
                         asked[pool.submit(listed, path)] = path
                     elif _has_suffix(path):
-                        seen.files[path] = Stat(found.size, found.modified)
+                        seen.files[path] = found
     if root not in seen.missing:
         _note_if_empty(root, seen)
 
@@ -151,8 +143,7 @@ def _walk_objects(root: bytes, seen: Walk, exclude: Sequence[str]) -> None:
 def _take_object(root: bytes, seen: Walk) -> None:
     """A root that is no folder."""
     try:
-        found = look(root)
-        seen.files[root] = Stat(found.size, found.modified)
+        seen.files[root] = look(root)
     except FileNotFoundError:
         seen.missing.append(root)
     except SketchseekError as error:

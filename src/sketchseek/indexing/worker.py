@@ -9,7 +9,7 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
 from ..contours.limits import MAX_BYTES
-from ..contours.objects import Seen, fetch, is_object, look
+from ..contours.objects import Stat, fetch, is_object, look
 from ..contours.source import open_regular
 from ..errors import SketchseekError
 from ..storage.schema import Recipe
@@ -164,7 +164,7 @@ class Reader:
         except OSError:
             return Gone(path)
         except SketchseekError:  # a store that does not answer
-            found = Seen(0, 0)
+            found = Stat(0, 0)
         return Failed(path, found.size, found.modified, b"", reason)
 
     def _expansion_alone(self, data: bytes) -> bytes:
@@ -259,17 +259,17 @@ def read_steadily(path: bytes, attempts: int = 3) -> _Content:
     raise SketchseekError("The file kept changing while it was read.")
 
 
-def _read_file(path: bytes) -> tuple[Seen, bytes, Seen]:
+def _read_file(path: bytes) -> tuple[Stat, bytes, Stat]:
     with open_regular(path) as file:
         before = os.fstat(file.fileno())
         data = file.read(MAX_BYTES + 1)
         after = os.fstat(file.fileno())
-    was, still = (Seen(s.st_size, s.st_mtime_ns) for s in (before, after))
+    was, still = (Stat(s.st_size, s.st_mtime_ns) for s in (before, after))
     return was, data, still
 
 
-def _read_object(path: bytes) -> tuple[Seen, bytes, Seen]:
-    return look(path), fetch(path), look(path)
+def _read_object(path: bytes) -> tuple[Stat, bytes, Stat]:
+    return *fetch(path), look(path)
 
 
 def _check(what: str, name: str, version: str, here: Any) -> None:

@@ -156,7 +156,7 @@ class Library:
         path, tag = self.locate(identifier)
         try:
             if is_object(path):
-                content = fetch(path)
+                content = fetch(path)[1]
                 media_type = _browser_type(content[:32])
                 return None if media_type is None else File(media_type, tag, content)
             file = open_regular(path)

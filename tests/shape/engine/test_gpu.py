@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Sequence
@@ -12,22 +11,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_native import made
 
-torch = pytest.importorskip("torch", reason="torch is not installed: `make test-gpu` installs it")
-DEVICE = "cuda:0" if torch.cuda.is_available() else "cpu"
-if DEVICE == "cpu":
-    os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported
-    torch.set_num_threads(1)
-pytest.importorskip("triton", reason="triton is not installed: `make test-gpu` installs it")
-
-from test_native import made  # noqa: E402
-
-from sketchseek.contours.made_up import random_curves  # noqa: E402
-from sketchseek.shape.engine import gpu  # noqa: E402
-from sketchseek.shape.engine.gpu import GpuEngine  # noqa: E402
-from sketchseek.shape.engine.native import NativeEngine  # noqa: E402
-from sketchseek.shape.query import Query  # noqa: E402
-from sketchseek.shape.settings import PRESETS, Settings  # noqa: E402
+from card import DEVICE, torch
+from sketchseek.contours.made_up import random_curves
+from sketchseek.shape.engine import gpu
+from sketchseek.shape.engine.gpu import GpuEngine
+from sketchseek.shape.engine.native import NativeEngine
+from sketchseek.shape.query import Query
+from sketchseek.shape.settings import PRESETS, Settings
 
 EVERYTHING = 1 << 30
 COMPACT = Settings.preset("compact")
