@@ -16,6 +16,9 @@ constexpr int kOverrun = 256;        // bytes that may be read past the end of a
 constexpr int kBlock = 16;           // pictures that lie side by side in a projection
 constexpr int kCodeBlock = 64;       // vectors that lie side by side in product codes
 
+// D: the components of a vector.
+constexpr int dimensions_of(int nx, int no) { return (2 * nx - 1) * (2 * nx - 1) * (2 * no - 1); }
+
 enum Norm { kFull = 0, kX = 1, kY = 2 };
 // Where a picture is searched: on the whole grid, or near a guess by signs or by projections. kBinary refines the pose
 // whose signs agree best, the others refine every pose.
@@ -35,7 +38,7 @@ struct Database {
 
   int dx() const { return 2 * nx - 1; }
   int dimensions_o() const { return 2 * no - 1; }
-  int dimensions() const { return dx() * dx() * dimensions_o(); }
+  int dimensions() const { return dimensions_of(nx, no); }
 };
 
 // One size and rotation of the drawing. The query side has the codes' steps and 1 / norm folded in.
@@ -73,6 +76,20 @@ struct Cells {
   int cells, samples;    // a side; samples a cell
 };
 
+// The maps, for a drawing's points; weights are those of one kernel, where the query side is asked for.
+struct Maps {
+  const float *frequencies, *orientation_frequencies;  // (nx,), (no,)
+  const float *weights, *orientation_weights;          // (nx,), (no,) or null
+  int nx, no;
+  float unit;  // radians a pixel
+};
+
+// Contour points, n of each; weights may be null where nobody asks for them.
+struct Contour {
+  const float *x, *y, *angle, *weight;
+  int64_t n;
+};
+
 // Product-quantised vectors of parts of four bits, kCodeBlock of them side by side.
 struct PartCodes {
   const uint8_t* codes;   // (blocks, parts / 2, kCodeBlock): two parts a byte, the lower half first
@@ -92,6 +109,11 @@ struct Kernels {
   void (*plain)(const Database&, const Query&, Range, float* out);
   // (pictures, cells, cells), x first, of sum 1; zeros for a blank picture.
   void (*energy)(const Database&, const Cells&, Range, float* out);
+  // V of a drawing of that size (equation `imgrepre`): (D,).
+  void (*describe)(const Maps&, const Contour&, float size, float* out);
+  // How densely the rows' contours lie at points: (rows, n). steps: (D,) of codes; shifts (rows, 2): where in each row
+  // the points' origin lies, in pixels.
+  void (*densities)(const Database&, Range, const Maps&, const Contour&, const float* steps, const float* shifts, float* out);
   // Sums of the tables' entries, of whole blocks of codes.
   void (*sum_tables)(const PartCodes&, int64_t begin_block, int64_t end_block, uint16_t* out);
 };

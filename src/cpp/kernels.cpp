@@ -7,7 +7,8 @@
 // - mirroring changes the sign of half of the products that B is a sum of, so that both mirrors share them.
 //
 // lanes -> coefficients -> translations is the way of a row's vector to its best translation; exact, near and plain go it,
-// bound keeps the pruned search from going it in vain. Projections, energy and product codes have ways of their own.
+// bound keeps the pruned search from going it in vain. Projections, energy, product codes and a drawing's points have ways of their own.
+#include "kernels/drawing.hpp"
 #include "kernels/energy.hpp"
 #include "kernels/exact.hpp"
 #include "processor.hpp"
@@ -87,6 +88,11 @@ extern const Kernels TABLE(SKETCHSEEK_BUILD) = {
     [](const Database& db, const Cells& cells, Range range, float* out) {
       ANY_OF(energy, db.nx)(db, cells, range, out);
     },
+    [](const Maps& maps, const Contour& points, float size, float* out) {
+      ANY_OF(describe, maps.nx)(maps, points, size, out);
+    },
+    [](const Database& db, Range range, const Maps& maps, const Contour& points, const float* steps, const float* shifts,
+       float* out) { ANY_OF(densities, maps.nx)(db, range, maps, points, steps, shifts, out); },
 #if defined(SKETCHSEEK_BROWSER)
     nullptr,
 #else

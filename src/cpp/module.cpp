@@ -5,6 +5,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstring>
@@ -313,7 +314,7 @@ class Collection {
             "the engine takes 2 to 10 spatial and 1 to 5 orientation frequencies");
     const bool bytes = vectors.dtype() == nb::dtype<int8_t>();
     require(bytes || vectors.dtype() == nb::dtype<float>(), "vectors must be int8 or float32");
-    const size_t n = vectors.shape(0), dimensions = (size_t)(2 * nx - 1) * (2 * nx - 1) * (2 * no - 1);
+    const size_t n = vectors.shape(0), dimensions = (size_t)dimensions_of(nx, no);
     require(vectors.shape(1) == dimensions && norms.shape(0) == n && norms.shape(2) == 3,
             "vectors must be (n, D) and norms (n, S, 3)");
     for (size_t i = 0; !bytes && i < n * dimensions; ++i)
@@ -372,7 +373,7 @@ class PublishedCollection {
             "pictures must be (n, 4), frames (rows, 4) and codes (rows, D)");
     const char* fault = Opened::fault_of(given);
     require(!fault, fault);
-    const int64_t size = (int64_t)((2 * settings.data()[0] - 1) * (2 * settings.data()[0] - 1) * (2 * settings.data()[1] - 1));
+    const int64_t size = dimensions_of((int)settings.data()[0], (int)settings.data()[1]);
     require((int64_t)codes.shape(1) == size && (int64_t)made_up.shape(1) == size, "codes must be (rows, D)");
     opened_.emplace(given, kernels_portable);
   }
@@ -405,6 +406,82 @@ class PublishedCollection {
   In<int8_t, 2> codes_, made_up_;
   std::optional<Opened> opened_;
 };
+
+void check_maps(const In<double, 1>& frequencies, const In<double, 1>& orientation_frequencies) {
+  require(frequencies.size() >= kMinFrequencies && frequencies.size() <= kMaxFrequencies &&
+              orientation_frequencies.size() >= 1 && orientation_frequencies.size() <= kMaxOrientations,
+          "the engine takes 2 to 10 spatial and 1 to 5 orientation frequencies");
+  require_finite(frequencies, "frequencies must be finite");
+  require_finite(orientation_frequencies, "frequencies must be finite");
+}
+
+// V of a drawing at some sizes, (P, D): points (4, n) are x, y, angle and weight.
+Out<float> describe(In<float, 2> points, In<double, 1> sizes, In<double, 1> frequencies,
+                    In<double, 1> orientation_frequencies, const std::string& build) {
+  const Kernels* kernels = build_named(build).kernels;
+  check_maps(frequencies, orientation_frequencies);
+  const KeptMaps maps(copied(frequencies), copied(orientation_frequencies));
+  require(points.shape(0) == 4, "points must be (4, n)");
+  require_finite(points, "points must be finite");
+  require_finite(sizes, "sizes must be finite");
+  const int64_t n = (int64_t)points.shape(1), size = dimensions_of((int)frequencies.size(), (int)orientation_frequencies.size());
+  const float* at = points.data();
+  std::vector<float> out(sizes.size() * size);
+  {
+    nb::gil_scoped_release free;
+    for (size_t i = 0; i < sizes.size(); ++i)
+      kernels->describe(maps.view(), Contour{at, at + n, at + 2 * n, at + 3 * n, n}, (float)sizes.data()[i],
+                        out.data() + i * size);
+  }
+  return handed_over(std::move(out));
+}
+
+// How densely the contours of vectors (k, D) lie at points, (k, n). poses (P, 3, n): x, y and angle of the points in each
+// pose; weights (P, nx) are those of its kernel, pose (k,) says which is whose, shifts (k, 2) where, in pixels. steps (D,)
+// are those of codes.
+Out<float> densities(nb::ndarray<nb::ndim<2>, nb::c_contig, nb::device::cpu, nb::ro> vectors, In<float, 1> steps,
+                     In<float, 3> poses, In<double, 2> weights, In<double, 1> orientation_weights, In<int64_t, 1> pose,
+                     In<float, 2> shifts, In<double, 1> frequencies, In<double, 1> orientation_frequencies,
+                     const std::string& build) {
+  const Kernels* kernels = build_named(build).kernels;
+  check_maps(frequencies, orientation_frequencies);
+  const bool bytes = vectors.dtype() == nb::dtype<int8_t>();
+  require(bytes || vectors.dtype() == nb::dtype<float>(), "vectors must be int8 or float32");
+  const size_t nx = frequencies.size(), k = vectors.shape(0), count = poses.shape(0), n = poses.shape(2);
+  const size_t size = (size_t)dimensions_of((int)nx, (int)orientation_frequencies.size());
+  require(vectors.shape(1) == size && steps.size() == size, "vectors must be (k, D) and steps (D,)");
+  require(poses.shape(1) == 3 && weights.shape(0) == count && weights.shape(1) == nx &&
+              orientation_weights.size() == orientation_frequencies.size(),
+          "poses must be (P, 3, n), with weights for each frequency");
+  require(pose.size() == k && shifts.shape(0) == k && shifts.shape(1) == 2, "pose must be (k,) and shifts (k, 2)");
+  require_finite(poses, "points must be finite");
+  require_finite(shifts, "shifts must be finite");
+  std::vector<std::vector<int64_t>> rows(count);
+  for (size_t i = 0; i < k; ++i) {
+    if (pose.data()[i] < 0 || pose.data()[i] >= (int64_t)count) throw std::out_of_range("pose must be one of the poses");
+    rows[pose.data()[i]].push_back((int64_t)i);
+  }
+  std::vector<float> out(k * n);
+  {
+    nb::gil_scoped_release free;
+    Database db{};
+    db.vectors = vectors.data(), db.bytes = bytes, db.n = (int64_t)k;
+    std::vector<float> own, where;
+    for (size_t p = 0; p < count; ++p) {
+      const float* at = poses.data() + 3 * n * p;
+      own.resize(rows[p].size() * n), where.clear();
+      for (const int64_t row : rows[p]) where.insert(where.end(), {shifts.data()[2 * row], shifts.data()[2 * row + 1]});
+      const double* own_weights = weights.data() + p * nx;
+      const KeptMaps maps(copied(frequencies), copied(orientation_frequencies), {own_weights, own_weights + nx},
+                          copied(orientation_weights));
+      kernels->densities(db, Range{0, (int64_t)rows[p].size(), rows[p].data()}, maps.view(),
+                         Contour{at, at + n, at + 2 * n, nullptr, (int64_t)n}, steps.data(), where.data(), own.data());
+      for (size_t i = 0; i < rows[p].size(); ++i)
+        std::copy_n(own.data() + i * n, n, out.data() + (size_t)rows[p][i] * n);
+    }
+  }
+  return handed_over(std::move(out));
+}
 
 // Numbers of the k product codes with the largest sums of table entries, best first. codes (blocks, parts / 2,
 // kCodeBlock) hold the first n in their places; tables (parts, 16) are of bytes, so that a sum fits 16 bits.
@@ -454,6 +531,11 @@ NB_MODULE(_engine, m) {
   m.def("largest_sums", &largest_sums, "codes"_a, "tables"_a, "n"_a, "k"_a, "build"_a, "threads"_a,
         "Numbers of the product codes with the largest sums, best first; ties go to lower ones.");
   m.def("largest", &largest, "scores"_a, "k"_a, "Positions of the k largest, ascending; ties go to lower ones.");
+  m.def("describe", &describe, "points"_a, "sizes"_a, "frequencies"_a, "orientation_frequencies"_a, "build"_a,
+        "V of a drawing at some sizes.");
+  m.def("densities", &densities, "vectors"_a, "steps"_a, "poses"_a, "weights"_a, "orientation_weights"_a, "pose"_a,
+        "shifts"_a, "frequencies"_a, "orientation_frequencies"_a, "build"_a,
+        "How densely the contours of vectors lie at a drawing's points.");
   nb::class_<PreparedQuery>(m, "PreparedQuery")
       .def(nb::init<In<float, 2>, In<float, 3>, In<double, 1>, In<double, 1>, In<int32_t, 1>,
                     In<int32_t, 1>, bool, std::optional<In<float, 2>>>(),

@@ -22,6 +22,7 @@ struct Points {
   double width = 0, height = 0;
 
   size_t size() const { return x.size(); }
+  Contour view() const { return {x.data(), y.data(), angle.data(), weight.data(), (int64_t)size()}; }
 
   Points rotated(double radians) const {
     ROUNDED_EACH

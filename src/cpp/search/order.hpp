@@ -69,34 +69,33 @@ class Order {
   // (k,) in [0, 1]: 1 where all of the drawing is matched equally well.
   std::vector<double> evenness(const Ranking& ranking) const {
     std::vector<double> even(ranking.size(), 0.0);
-    const int padded = (settings_.dimensions() + kSide - 1) / kSide * kSide;
-    std::vector<size_t> by_kind(ranking.size());
-    std::iota(by_kind.begin(), by_kind.end(), 0);
-    auto kind = [&](size_t i) { return std::make_tuple(ranking[i].scale, ranking[i].rotation, ranking[i].mirrored); };
-    std::sort(by_kind.begin(), by_kind.end(), [&](size_t a, size_t b) { return kind(a) < kind(b); });
-    std::vector<float> side, row(padded, 0.0f);
-    for (size_t at = 0; at < by_kind.size(); ++at) {
-      const Placed& hit = ranking[by_kind[at]];
-      if (at == 0 || kind(by_kind[at]) != kind(by_kind[at - 1])) side = points_side(hit, padded);
-      move(hit, row.data());
-      double roots = 0, mean = 0;
-      for (size_t p = 0; p < sampled_.size(); p += kTogether) {
-        float dense[kTogether];
-        products(row.data(), side.data() + p * padded, padded, dense);
-        for (size_t i = 0; i < kTogether && p + i < sampled_.size(); ++i) {
-          const float one = std::max(dense[i], 0.0f);
-          roots += drawn_[p + i] * std::sqrt(one), mean += drawn_[p + i] * one;
-        }
+    std::vector<size_t> by_pose(ranking.size());
+    std::iota(by_pose.begin(), by_pose.end(), 0);
+    auto pose = [&](size_t i) { return std::make_tuple(ranking[i].scale, ranking[i].rotation, ranking[i].mirrored); };
+    std::sort(by_pose.begin(), by_pose.end(), [&](size_t a, size_t b) { return pose(a) < pose(b); });
+    for (size_t begin = 0, end; begin < by_pose.size(); begin = end) {
+      std::vector<int64_t> rows;
+      std::vector<float> shifts;
+      for (end = begin; end < by_pose.size() && pose(by_pose[end]) == pose(by_pose[begin]); ++end) {
+        const Placed& hit = ranking[by_pose[end]];
+        rows.push_back(hit.row), shifts.insert(shifts.end(), {hit.dx, hit.dy});
       }
-      even[by_kind[at]] = mean > 0 ? roots / std::sqrt(mean) : 0;
+      const std::vector<float> dense = densities(ranking[by_pose[begin]], rows, shifts);
+      for (size_t i = 0; i < rows.size(); ++i) {
+        double roots = 0, mean = 0;
+        for (size_t p = 0; p < sampled_.size(); ++p) {
+          const float one = std::max(dense[i * sampled_.size() + p], 0.0f);
+          roots += drawn_[p] * std::sqrt(one), mean += drawn_[p] * one;
+        }
+        even[by_pose[begin + i]] = mean > 0 ? roots / std::sqrt(mean) : 0;
+      }
     }
     return even;
   }
 
  private:
-  static constexpr int kSamples = 96, kSide = 4, kTogether = 4, kCells = 8, kSamplesOfCell = 3;
+  static constexpr int kSamples = 96, kCells = 8, kSamplesOfCell = 3;
   static constexpr double kStrength = 0.4, kMargin = 10, kMirrored = 0.99;
-  typedef float Side __attribute__((vector_size(4 * kSide)));
 
   // Share of each picture's energy inside the drawing's box; of line art all of it.
   std::vector<double> shares_inside(const Ranking& ranking) const {
@@ -129,9 +128,10 @@ class Order {
     std::vector<float> table;
     for (int i = kAll / 2; i < kAll; ++i) {
       const float at = (float)((((i + 0.5) / kAll) - 0.5) * period * kPi / kFrame);
-      std::vector<float> one(settings_.dx());
-      components(at, settings_.frequencies, one.data());
-      table.insert(table.end(), one.begin() + 1, one.end());
+      for (int k = 1; k < settings_.nx; ++k) {
+        const float phase = (float)settings_.frequencies[k] * at;
+        table.insert(table.end(), {std::cos(phase), std::sin(phase)});
+      }
     }
     const std::vector<double>& middle = settings_.weights[settings_.weights.size() / 2];
     auto root = [&](int k) { return (double)(float)std::sqrt(middle[k] * (k ? 2 : 1)); };
@@ -168,71 +168,24 @@ class Order {
     }
   }
 
-  // (samples, padded): the query side of each sampled point on its own, in a hit's pose (`map_asym1`).
-  std::vector<float> points_side(const Placed& hit, int padded) const {
-    const int dx = settings_.dx(), ndo = settings_.ndo();
+  // (rows, samples): how densely the rows' contours lie at the drawing's points, in a hit's pose.
+  std::vector<float> densities(const Placed& hit, const std::vector<int64_t>& rows, const std::vector<float>& shifts) const {
     const Points turned = hit.rotation != 0 ? points_.rotated(hit.rotation) : points_;
     const double size = hit.scale / turned_fit(points_, hit.rotation);
     int kernel = 0;
     for (int s = 1; s < settings_.kernels(); ++s)
       if (std::fabs(settings_.scales[s] - size) < std::fabs(settings_.scales[kernel] - size)) kernel = s;
-    const std::vector<double> weights = settings_.component_weights(kernel);
-    const size_t rows = (sampled_.size() + kTogether - 1) / kTogether * kTogether;
-    std::vector<float> out(rows * padded, 0.0f), x(dx), y(dx), o(ndo);
-    for (size_t p = 0; p < sampled_.size(); ++p) {
-      const int i = sampled_[p];
+    Points some;
+    for (const int i : sampled_) {
       const float sign = hit.mirrored ? -1.0f : 1.0f;
-      components(sign * turned.x[i] * hit.scale * (float)kRadians, settings_.frequencies, x.data());
-      components(turned.y[i] * hit.scale * (float)kRadians, settings_.frequencies, y.data());
-      components(sign * 2 * turned.angle[i], settings_.orientation_frequencies, o.data());
-      float* row = out.data() + p * padded;
-      for (int a = 0, c = 0; a < dx; ++a)
-        for (int b = 0; b < dx; ++b)
-          for (int k = 0; k < ndo; ++k, ++c) row[c] = x[a] * y[b] * o[k] * (float)weights[c];
+      some.x.push_back(sign * turned.x[i] * hit.scale), some.y.push_back(turned.y[i] * hit.scale);
+      some.angle.push_back(sign * turned.angle[i]);
     }
+    const KeptMaps maps = settings_.maps(kernel);
+    std::vector<float> out(rows.size() * sampled_.size());
+    kernels_.densities(pictures_.rows.db, Range{0, (int64_t)rows.size(), rows.data()}, maps.view(), some.view(),
+                       scales_.data(), shifts.data(), out.data());
     return out;
-  }
-
-  // A row's vector, of the contours as seen from where the drawing lies.
-  void move(const Placed& hit, float* v) const {
-    const int dx = settings_.dx(), ndo = settings_.ndo(), size = settings_.dimensions();
-    const int8_t* codes = pictures_.codes + hit.row * size;
-    for (int c = 0; c < size; ++c) v[c] = codes[c] * scales_[c];
-    for (int k = 1; k < settings_.nx; ++k) {
-      const float w = (float)(settings_.frequencies[k]);
-      turn(v, (2 * k - 1) * dx * ndo, dx * ndo, 1, 0, dx * ndo, hit.dx * (float)kRadians * w);
-    }
-    for (int k = 1; k < settings_.nx; ++k) {
-      const float w = (float)(settings_.frequencies[k]);
-      turn(v, (2 * k - 1) * ndo, ndo, dx, dx * ndo, ndo, hit.dy * (float)kRadians * w);
-    }
-  }
-
-  // Cosines at `from`, their sines `sine` further on: `runs` runs of `length`, `stride` apart.
-  static void turn(float* v, int from, int sine, int runs, int stride, int length, float phase) {
-    const float cos = std::cos(phase), sin = std::sin(phase);
-    for (int r = 0; r < runs; ++r) {
-      float *c = v + from + r * stride, *s = c + sine;
-      for (int i = 0; i < length; ++i) {
-        const float before = c[i];
-        c[i] = cos * before + sin * s[i];
-        s[i] = cos * s[i] - sin * before;
-      }
-    }
-  }
-
-  // Of one row with kTogether others, which lie one after the other.
-  static void products(const float* row, const float* others, int length, float* out) {
-    Side sums[kTogether] = {};
-    for (int c = 0; c < length; c += kSide) {
-      Side one, other;
-      __builtin_memcpy(&one, row + c, sizeof one);
-      for (int i = 0; i < kTogether; ++i) {
-        __builtin_memcpy(&other, others + (size_t)i * length + c, sizeof other);
-        sums[i] += one * other;
-      }
-    }
-    for (int i = 0; i < kTogether; ++i) out[i] = sums[i][0] + sums[i][1] + sums[i][2] + sums[i][3];
   }
 
   const Kernels& kernels_;

@@ -9,71 +9,6 @@
 
 namespace sketchseek {
 
-// The components [1, cos w1 x, sin w1 x, ...] of one value.
-template <class T>
-void components(T x, const std::vector<double>& frequencies, T* out, int stride = 1) {
-  out[0] = 1;
-  for (size_t k = 1; k < frequencies.size(); ++k) {
-    const T phase = (T)frequencies[k] * x;
-    out[(2 * k - 1) * stride] = std::cos(phase);
-    out[2 * k * stride] = std::sin(phase);
-  }
-}
-
-// V of points at several sizes (equation `imgrepre`): what all of them share is computed once.
-class Describer {
- public:
-  Describer(const Points& points, const Settings& settings) : points_(points), settings_(settings) {
-    const int ndo = settings.ndo();
-    std::vector<float> one(ndo);
-    orientation_.assign(blocks() * ndo * kSide, 0.0f);
-    for (size_t p = 0; p < points.size(); ++p) {
-      components(2 * points.angle[p], settings.orientation_frequencies, one.data());
-      for (int k = 0; k < ndo; ++k) orientation_[(p / kSide * ndo + k) * kSide + p % kSide] = one[k] * points.weight[p];
-    }
-  }
-
-  std::vector<float> operator()(double scale) const {
-    const int dx = settings_.dx(), ndo = settings_.ndo();
-    const float size = (float)scale;
-    std::vector<Side> x(dx), y(dx);
-    std::vector<Side> sums((size_t)settings_.dimensions(), Side{});
-    for (size_t b = 0; b < blocks(); ++b) {
-      fill(points_.x, b, size, x.data());
-      fill(points_.y, b, size, y.data());
-      Side o[2 * kMaxOrientations - 1];
-      for (int k = 0; k < ndo; ++k) __builtin_memcpy(&o[k], orientation_.data() + (b * ndo + k) * kSide, sizeof o[k]);
-      for (int j = 0; j < dx; ++j)
-        for (int k = 0; k < ndo; ++k) {
-          const Side yo = y[j] * o[k];
-          Side* out = sums.data() + j * ndo + k;
-          for (int i = 0; i < dx; ++i) out[(size_t)i * dx * ndo] += x[i] * yo;
-        }
-    }
-    std::vector<float> v(sums.size());
-    for (size_t c = 0; c < v.size(); ++c)
-      for (int lane = 0; lane < kSide; ++lane) v[c] += sums[c][lane];
-    return v;
-  }
-
- private:
-  static constexpr int kSide = 4;  // points side by side
-  typedef float Side __attribute__((vector_size(4 * kSide)));
-
-  size_t blocks() const { return (points_.size() + kSide - 1) / kSide; }
-
-  void fill(const std::vector<float>& values, size_t block, float size, Side* out) const {
-    for (int lane = 0; lane < kSide; ++lane) {
-      const size_t p = std::min(block * kSide + lane, values.size() - 1);  // what is too many has no weight
-      components(values[p] * size * (float)kRadians, settings_.frequencies, (float*)out + lane, kSide);
-    }
-  }
-
-  const Points& points_;
-  const Settings& settings_;
-  std::vector<float> orientation_;  // (blocks, Do, kSide): times the weight
-};
-
 // One pose on the query side, not normalised, and its norm under its own kernel.
 struct QueryPose {
   int kernel;
@@ -95,17 +30,18 @@ inline double turned_fit(const Points& points, double rotation) {
 }
 
 // The poses of `Query.of`: rotations, and for each the settings' scales.
-inline std::vector<QueryPose> poses_of(const Points& points, const Settings& settings,
+inline std::vector<QueryPose> poses_of(const Kernels& kernels, const Points& points, const Settings& settings,
                                        const std::vector<double>& rotations) {
+  const KeptMaps maps = settings.maps(0);
   std::vector<std::vector<double>> weights;
   for (int s = 0; s < settings.kernels(); ++s) weights.push_back(settings.component_weights(s));
   std::vector<QueryPose> poses;
   for (const double rotation : rotations) {
     const double fit = turned_fit(points, rotation);
     const Points turned = rotation ? points.rotated(rotation) : points;
-    const Describer describe(turned, settings);
     for (int s = 0; s < settings.kernels(); ++s) {
-      QueryPose pose{s, settings.scales[s] * fit, rotation, settings.scales[s], describe(settings.scales[s] * fit), 0};
+      QueryPose pose{s, settings.scales[s] * fit, rotation, settings.scales[s], std::vector<float>(settings.dimensions()), 0};
+      kernels.describe(maps.view(), turned.view(), (float)pose.scale, pose.vector.data());
       double squared = 0;
       for (size_t c = 0; c < pose.vector.size(); ++c) {
         squared += (double)pose.vector[c] * pose.vector[c] * weights[s][c];

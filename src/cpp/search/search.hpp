@@ -42,7 +42,7 @@ class Searcher {
   // The rows of the best pictures by the plain score, and what they are compared by: all that a part of a collection has
   // to say, when several parts are scanned at once.
   std::pair<std::vector<int64_t>, std::vector<float>> scan(const Points& points, const Options& options) const {
-    const Asked asked(points, settings_, turns(options.turn, kTurnStep), options.mirror);
+    const Asked asked(kernels_, points, settings_, turns(options.turn, kTurnStep), options.mirror);
     return best(asked, std::max<int64_t>(options.offset + options.k, kCandidates));
   }
 
@@ -53,13 +53,13 @@ class Searcher {
     const Order order(kernels_, pictures_, points);
     const int64_t wanted = options.offset + options.k;
     const int64_t count = std::min<int64_t>(std::max(wanted, kJudged), (int64_t)pictures_.size());
-    Asked asked(points, settings_, turns(options.turn, kTurnStep), options.mirror);
+    Asked asked(kernels_, points, settings_, turns(options.turn, kTurnStep), options.mirror);
     Ranking ranking = ranked(asked, std::min<int64_t>(std::max(count, kCandidates), (int64_t)pictures_.size()), rows);
     std::vector<double> scores;
     Ranking rest(ranking.begin() + std::min<size_t>(ranking.size(), kCandidates), ranking.end());
     ranking.resize(ranking.size() - rest.size());
     order(ranking, scores);
-    if (options.turn > 0) asked = Asked(points, settings_, turns(options.turn, kFineTurn), options.mirror);
+    if (options.turn > 0) asked = Asked(kernels_, points, settings_, turns(options.turn, kFineTurn), options.mirror);
     if (pictures_.has_windows() || options.turn > 0) look_thoroughly(asked, order, ranking, scores);
     for (const Placed& hit : rest) ranking.push_back(hit), scores.push_back(hit.score);
     ranking.resize(count), scores.resize(count);
@@ -77,8 +77,9 @@ class Searcher {
 
   // A drawing in the poses that are tried.
   struct Asked {
-    Asked(const Points& points, const Settings& settings, const std::vector<double>& rotations, bool mirror)
-        : points(&points), poses(poses_of(points, settings, rotations)), query(posed(poses, settings, mirror)) {}
+    Asked(const Kernels& kernels, const Points& points, const Settings& settings, const std::vector<double>& rotations,
+          bool mirror)
+        : points(&points), poses(poses_of(kernels, points, settings, rotations)), query(posed(poses, settings, mirror)) {}
     const Points* points;
     std::vector<QueryPose> poses;
     PosedQuery query;
@@ -269,7 +270,7 @@ class Searcher {
     std::sort(rotations.begin(), rotations.end());
     rotations.erase(std::unique(rotations.begin(), rotations.end()), rotations.end());
     const Settings finer = ladder(settings_);
-    const std::vector<QueryPose> poses = poses_of(points, finer, rotations);
+    const std::vector<QueryPose> poses = poses_of(kernels_, points, finer, rotations);
     const int size = settings_.dimensions(), steps = finer.kernels(), dx = settings_.dx(), ndo = settings_.ndo();
     const std::vector<double> code = settings_.component_scales();
     const size_t count = poses.size();

@@ -3,11 +3,34 @@
 #include <cmath>
 #include <vector>
 
+#include "../engine.hpp"
+
 namespace sketchseek {
 
 constexpr double kFrame = 400;  // longer side of every picture and drawing, in pixels
 constexpr double kPi = 3.14159265358979323846;
 constexpr double kRadians = kPi / kFrame;  // the maps' unit: a frame is pi
+
+// The maps in the kernels' precision, kept while those use them; weights of one kernel, or none.
+class KeptMaps {
+ public:
+  typedef std::vector<double> Values;
+
+  KeptMaps(const Values& frequencies, const Values& orientation_frequencies, const Values& weights = {},
+           const Values& orientation_weights = {})
+      : spatial_(frequencies.begin(), frequencies.end()),
+        orientation_(orientation_frequencies.begin(), orientation_frequencies.end()),
+        weights_(weights.begin(), weights.end()),
+        orientation_weights_(orientation_weights.begin(), orientation_weights.end()) {}
+
+  Maps view() const {
+    return {spatial_.data(),      orientation_.data(),      weights_.data(), orientation_weights_.data(),
+            (int)spatial_.size(), (int)orientation_.size(), (float)kRadians};
+  }
+
+ private:
+  std::vector<float> spatial_, orientation_, weights_, orientation_weights_;
+};
 
 struct Settings {
   int nx, no;
@@ -19,8 +42,10 @@ struct Settings {
 
   int dx() const { return 2 * nx - 1; }
   int ndo() const { return 2 * no - 1; }
-  int dimensions() const { return dx() * dx() * ndo(); }
+  int dimensions() const { return dimensions_of(nx, no); }
   int kernels() const { return (int)scales.size(); }
+
+  KeptMaps maps(int kernel) const { return {frequencies, orientation_frequencies, weights[kernel], orientation_weights}; }
 
   // (D,): the query side's weight of each component (`map_asym1`).
   std::vector<double> component_weights(int kernel) const {

@@ -35,6 +35,11 @@ class Points:
     def __len__(self) -> int:
         return len(self.x)
 
+    def take(self, which: NDArray[np.intp]) -> Points:
+        """Some of them, in the same frame."""
+        x, y, angle, weight = (a[which] for a in (self.x, self.y, self.angle, self.weight))
+        return Points(x, y, angle, weight, self.width, self.height)
+
     def mirrored(self) -> Points:
         """Left and right exchanged: (x, angle) -> (-x, -angle)."""
         return Points(-self.x, self.y, fold(-self.angle), self.weight, self.width, self.height)

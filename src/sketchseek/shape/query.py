@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..contours.points import Points
-from .descriptor import describe, mirror_signs, norms, projection
+from .descriptor import mirror_signs, norms, projection
+from .engine.native import describe_sizes
 from .settings import Floats, Settings, X, Y
 
 TURN_STEP = 15.0
@@ -32,7 +33,6 @@ class Query:
     projections : (P, 2, Dx * Do) float32, the query side of the x- and of the y-projection.
     norms : (P, 3) float32, of the vector and its projections under the pose's own kernel.
     steps, reach : (P,) the translations tried along each axis are steps * (-reach ... reach) pixels.
-    remembered : what `search.evenness` found out about upright poses: it is asked more than once a search.
     """
 
     points: Points
@@ -46,22 +46,23 @@ class Query:
     norms: Floats
     steps: NDArray[np.float64]
     reach: NDArray[np.int32]
-    remembered: dict[tuple[float, bool], Floats] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
 
     @classmethod
     def of(
         cls, points: Points, settings: Settings, mirror: bool = True, rotations: Sequence[float] = (0.0,)
     ) -> Query:
         """The query of a drawing, at the settings' scales."""
-        poses = [(i, s, r) for r in rotations for i, s in enumerate(settings.scales)]
-        kernels = np.array([i for i, _, _ in poses], np.int32)
-        sizes = np.array([s for _, s, _ in poses])
-        fits = {r: turned_fit(points, r) for r in rotations}
-        scales = np.array([s * fits[r] for _, s, r in poses])
-        turns = np.array([r for _, _, r in poses])
-        plain = np.stack([describe(posed(points, s * fits[r], r), settings) for _, s, r in poses])
+        count = len(settings.scales)
+        kernels = np.tile(np.arange(count, dtype=np.int32), len(rotations))
+        sizes = np.tile(settings.scales, len(rotations))
+        scales = sizes * np.repeat([turned_fit(points, r) for r in rotations], count)
+        turned = [points.rotated(r) if r else points for r in rotations]
+        plain = np.concatenate(
+            [
+                describe_sizes(one, mine, settings)
+                for one, mine in zip(turned, np.split(scales, len(rotations)), strict=True)
+            ]
+        )
         all_norms = norms(plain, settings)
         steps = settings.translation_step * sizes
         reach = np.floor(settings.max_translation / sizes / steps + 1e-9).astype(np.int32)
@@ -71,13 +72,13 @@ class Query:
             mirror=mirror,
             kernels=kernels,
             scales=scales,
-            rotations=turns,
+            rotations=np.repeat(np.asarray(rotations, np.float64), count),
             vectors=plain * settings.component_weights[kernels],
             projections=np.stack(
                 [projection(plain, axis, settings) * settings.projection_weights[kernels] for axis in (X, Y)],
                 axis=1,
             ),
-            norms=all_norms[np.arange(len(poses)), kernels],
+            norms=all_norms[np.arange(len(kernels)), kernels],
             steps=steps,
             reach=reach,
         )

@@ -69,6 +69,33 @@ def settle(**changed: Any) -> object:
     return collection().settle(**{**given, **changed})
 
 
+def describe(**changed: Any) -> object:
+    given: dict[str, Any] = {
+        "points": ones(4, 9),
+        "sizes": np.ones(2),
+        "frequencies": np.arange(5.0),
+        "orientation_frequencies": np.arange(2.0),
+        "build": build_name(),
+    }
+    return _engine.describe(**{**given, **changed})
+
+
+def densities(**changed: Any) -> object:
+    given: dict[str, Any] = {
+        "vectors": VECTORS,
+        "steps": ones(243),
+        "poses": ones(2, 3, 9),
+        "weights": np.ones((2, 5)),
+        "orientation_weights": np.ones(2),
+        "pose": np.zeros(20, np.int64),
+        "shifts": ones(20, 2),
+        "frequencies": np.arange(5.0),
+        "orientation_frequencies": np.arange(2.0),
+        "build": build_name(),
+    }
+    return _engine.densities(**{**given, **changed})
+
+
 WRONG: dict[str, tuple[Callable[[], object], str]] = {
     "one frequency": (lambda: collection(vectors=VECTORS[:, :3].copy(), nx=1), "2 to 10 spatial"),
     "no frequency": (lambda: collection(nx=0), "2 to 10 spatial"),
@@ -142,6 +169,23 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
     "a start's NaN": (lambda: settle(starts=np.full((4, 3), NAN)), "starts must be finite"),
     "a short ladder": (lambda: settle(weights=np.ones((2, 243))), "other settings"),
     "starts of fewer": (lambda: settle(starts=np.ones((3, 3))), r"\(hits, 3\)"),
+    "points without weight": (lambda: describe(points=ones(3, 9)), "points must be"),
+    "a point's NaN": (lambda: describe(points=with_one(ones(4, 9), NAN)), "points must be finite"),
+    "an endless drawing": (lambda: describe(sizes=np.full(1, np.inf)), "sizes must be finite"),
+    "a map of one frequency": (lambda: describe(frequencies=np.zeros(1)), "2 to 10 spatial"),
+    "a map of many orientations": (
+        lambda: describe(orientation_frequencies=np.ones(6)),
+        "1 to 5 orientation",
+    ),
+    "densities of no map": (lambda: densities(frequencies=np.zeros(0)), "2 to 10 spatial"),
+    "densities of other vectors": (lambda: densities(vectors=VECTORS[:, :9].copy()), "vectors must be"),
+    "densities of whole numbers": (lambda: densities(vectors=np.ones((20, 243), int)), "int8 or float32"),
+    "steps of fewer components": (lambda: densities(steps=ones(9)), "steps"),
+    "weights of fewer poses": (lambda: densities(weights=np.ones((1, 5))), "weights for each"),
+    "weights of fewer frequencies": (lambda: densities(weights=np.ones((2, 4))), "weights for each"),
+    "shifts of fewer": (lambda: densities(shifts=ones(3, 2)), "shifts"),
+    "a shift's NaN": (lambda: densities(shifts=with_one(ones(20, 2), NAN)), "shifts must be finite"),
+    "a drawing's NaN": (lambda: densities(poses=with_one(ones(2, 3, 9), NAN)), "points must be finite"),
     "codes by no threads": (
         lambda: _engine.largest_sums(
             np.zeros((1, 2, 64), np.uint8), np.zeros((4, 16), np.uint8), 64, 3, build_name(), 0

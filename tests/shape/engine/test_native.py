@@ -11,9 +11,9 @@ import pytest
 
 from sketchseek.contours.made_up import random_curves
 from sketchseek.errors import SketchseekError
-from sketchseek.shape.descriptor import describe, encode, norms
+from sketchseek.shape.descriptor import decode, describe, encode, norms
 from sketchseek.shape.engine import _engine, best_of_groups
-from sketchseek.shape.engine.native import VARIABLE, NativeEngine, build_name
+from sketchseek.shape.engine.native import VARIABLE, NativeEngine, build_name, densities, describe_sizes
 from sketchseek.shape.engine.reference import ReferenceEngine
 from sketchseek.shape.placement import Placement, Start
 from sketchseek.shape.query import Query
@@ -115,6 +115,40 @@ def test_places_off_the_grid_and_energy(build: str, preset: str, storage: str) -
     assert engine.settle(query, blank, start_of(engine.locate(query, blank), query, 3)).score == -np.inf
     with pytest.raises(IndexError, match="picture numbers"):
         engine.energy(np.array([19]))
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_drawing_is_described_as_by_the_reference(build: str, preset: str) -> None:
+    settings, drawing, sizes = Settings.preset(preset), random_curves(500, closed=1), (1.0, 0.83, 0.6)
+    for n in (0, 1, 3, 4, 15, 16, 17, 255, 256, 257, len(drawing)):
+        some = drawing.take(np.arange(n))
+        expected = np.stack([describe(some.scaled(size), settings) for size in sizes])
+        found = describe_sizes(some, sizes, settings)
+        np.testing.assert_allclose(found, expected, atol=4e-6 * max(n, 1))
+
+
+@pytest.mark.parametrize("storage", ["float32", "int8"])
+@pytest.mark.parametrize("preset", PRESETS)
+def test_densities_are_products_with_single_points(build: str, preset: str, storage: str) -> None:
+    settings, rng = Settings.preset(preset), np.random.default_rng(0)
+    stored, _ = made(settings, 7, storage)
+    drawing = random_curves(500, closed=1)
+    for n in (1, 4, 15, 33):
+        points = drawing.take(np.linspace(0, len(drawing) - 1, n).astype(int))
+        posed = [points.scaled(0.8), points.mirrored(), points.rotated(0.3)]
+        kernels, pose = np.array([1, 0, 2]), rng.integers(0, 3, len(stored))
+        shifts = rng.uniform(-80, 80, (len(stored), 2)).astype(np.float32)
+        poses = np.stack([[p.x, p.y, p.angle] for p in posed])
+        found = densities(stored, settings, poses, kernels=kernels, pose=pose, shifts=shifts)
+        vectors = decode(stored, settings) if storage == "int8" else stored
+        for i, vector in enumerate(vectors):
+            own, weights = posed[pose[i]], settings.component_weights[kernels[pose[i]]]
+            alone = [own.take(np.array([p])).translated(*shifts[i].tolist()) for p in range(n)]
+            ones = [replace(point, weight=np.ones(1, np.float32)) for point in alone]
+            expected = [describe(point, settings) * weights @ vector for point in ones]
+            np.testing.assert_allclose(found[i], expected, atol=1e-5 * max(np.abs(vector).sum(), 1))
+        with pytest.raises(IndexError, match="one of the poses"):
+            densities(stored, settings, poses, kernels=kernels, pose=pose + 3, shifts=shifts)
 
 
 @pytest.mark.parametrize("n", [0, 1, 3, 4, 15, 16, 17, 33])

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..placement import Placement, Start
-from ..query import Query
+
+if TYPE_CHECKING:
+    from ..query import Query
 
 Ids = NDArray[np.int64]
 Scores = NDArray[np.float32]

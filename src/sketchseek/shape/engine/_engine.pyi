@@ -14,6 +14,25 @@ def largest_sums(
     codes: NDArray[np.uint8], tables: NDArray[np.uint8], n: int, k: int, build: str, threads: int
 ) -> Ids: ...
 def largest(scores: Floats, k: int) -> Ids: ...
+def describe(
+    points: Floats,
+    sizes: NDArray[np.float64],
+    frequencies: NDArray[np.float64],
+    orientation_frequencies: NDArray[np.float64],
+    build: str,
+) -> Floats: ...
+def densities(
+    vectors: NDArray[Any],
+    steps: Floats,
+    poses: Floats,
+    weights: NDArray[np.float64],
+    orientation_weights: NDArray[np.float64],
+    pose: Ids,
+    shifts: Floats,
+    frequencies: NDArray[np.float64],
+    orientation_frequencies: NDArray[np.float64],
+    build: str,
+) -> Floats: ...
 
 class PreparedQuery:
     def __init__(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,9 +14,12 @@ from ...maps.components import columns
 from ..descriptor import mirror_signs, projection
 from ..energy import CELLS, SAMPLES, orientation_weights, roots, samples
 from ..placement import Placement, Start, radius_of
-from ..query import Query
-from ..settings import FULL, RADIANS, Settings, X, Y
+from ..settings import FULL, RADIANS, Floats, Settings, X, Y
 from . import Groups, Ids, Scores, _engine, check_top
+
+if TYPE_CHECKING:
+    from ...contours.points import Points
+    from ..query import Query
 
 VARIABLE = "SKETCHSEEK_ENGINE"
 """Environment variable that forces one build: portable, avx2, avx512, avx512vnni or neon."""
@@ -47,6 +50,41 @@ def largest_sums(codes: NDArray[np.uint8], tables: NDArray[np.uint8], n: int, k:
     tables : (parts, 16), what each centroid of a part counts; at most 256 parts, so that sums fit 16 bits.
     """
     return _engine.largest_sums(codes, tables, n, k, build_name(), threads)
+
+
+def describe_sizes(points: Points, sizes: ArrayLike, settings: Settings) -> Floats:
+    """`descriptor.describe` of a drawing scaled to each of P sizes: (P, D), to the order of float32 sums."""
+    drawn = np.stack([points.x, points.y, points.angle, points.weight])
+    found = _engine.describe(drawn, np.asarray(sizes, np.float64), *_maps(settings), build_name())
+    return found.reshape(-1, settings.dimensions)
+
+
+def densities(
+    vectors: NDArray[Any],
+    settings: Settings,
+    poses: Floats,
+    *,
+    kernels: NDArray[np.integer[Any]],
+    pose: Ids,
+    shifts: Floats,
+) -> Floats:
+    """How densely the contours of stored vectors (k, D) lie at a drawing's points: (k, n).
+
+    poses : (P, 3, n), x, y and angle of the points in each pose. kernels : (P,) those that they are seen by.
+    pose : (k,) that of each vector. shifts : (k, 2) where in each the points' origin lies, in pixels.
+    """
+    found = _engine.densities(
+        np.ascontiguousarray(vectors),
+        settings.component_scales,
+        poses,
+        np.asarray(settings.weights)[kernels],
+        np.asarray(settings.orientation_weights),
+        pose,
+        shifts,
+        *_maps(settings),
+        build_name(),
+    )
+    return found.reshape(len(vectors), poses.shape[2])
 
 
 class NativeEngine:
@@ -203,6 +241,10 @@ class NativeEngine:
         """
         length = np.sqrt(self._settings.component_weights) * self._settings.component_scales
         return np.divide(1, length, out=np.zeros_like(length), where=length > 0)
+
+
+def _maps(settings: Settings) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    return np.asarray(settings.frequencies), np.asarray(settings.orientation_frequencies)
 
 
 def _ids(ids: Ids | None) -> Ids | None:
