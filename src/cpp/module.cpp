@@ -226,26 +226,35 @@ class Collection {
                           handed_over(std::move(x)), handed_over(std::move(y)));
   }
 
-  // Off the grid (settle.hpp): score, pose, x, y of each hit. query (2, P, D), weights (P, D); for each hit where it
-  // starts, x, y and how far it may go, and the poses it tries.
-  nb::tuple settle(In<double, 3> query, In<double, 2> weights, In<double, 1> frequencies, In<int64_t, 1> ids,
-                   In<double, 2> starts, In<int32_t, 2> poses, int threads) const {
+  // Off the grid (settle.hpp): score, pose, x, y of each hit. vectors (P, D) are a query's, of those norms (P,), weights
+  // (S, D) its kernels', kernels (P,) which is whose, steps (D,) those of codes; for each hit where it starts, x, y and how
+  // far it may go, and the poses it tries.
+  nb::tuple settle(In<float, 2> vectors, In<float, 1> norms, In<float, 2> weights, In<int32_t, 1> kernels,
+                   In<float, 1> steps, In<double, 1> frequencies, In<int64_t, 1> ids, In<double, 2> starts,
+                   In<int32_t, 2> poses, int threads) const {
     check_ids(ids);
     check_threads(threads);
-    const Ladder ladder{query.data(), weights.data(), frequencies.data(), (int64_t)weights.shape(0)};
-    const size_t count = ids.size(), size = (size_t)db_.dimensions();
-    require(query.shape(0) == 2 && query.shape(1) == weights.shape(0) && query.shape(2) == size &&
-                weights.shape(1) == size && (int)frequencies.size() == db_.nx,
+    const size_t count = ids.size(), tried = vectors.shape(0), size = (size_t)db_.dimensions();
+    require(vectors.shape(1) == size && weights.shape(1) == size && steps.size() == size && norms.size() == tried &&
+                kernels.size() == tried && (int)frequencies.size() == db_.nx,
             "the ladder was made with other settings than the collection");
     require(starts.shape(0) == count && starts.shape(1) == 3 && poses.shape(0) == count && poses.shape(1) == 3,
             "starts and poses must be (hits, 3)");
-    require_finite(query, "the ladder must be finite");
+    require_finite(vectors, "the ladder must be finite");
+    require_finite(norms, "the ladder must be finite");
     require_finite(weights, "the ladder's weights must be finite");
+    require_finite(steps, "the ladder's steps must be finite");
     require_finite(frequencies, "the ladder's frequencies must be finite");
     require_finite(starts, "starts must be finite");
     for (size_t i = 0; i < count; ++i) {
       const int32_t* p = poses.data() + 3 * i;
-      if (p[0] < 0 || p[1] > ladder.poses || p[2] < 0 || p[2] > 1) throw std::out_of_range("poses must be of the ladder");
+      if (p[0] < 0 || p[1] > (int64_t)tried || p[2] < 0 || p[2] > 1) throw std::out_of_range("poses must be of the ladder");
+    }
+    Ladder ladder(copied(frequencies), db_.no, {steps.data(), steps.data() + size});
+    for (size_t i = 0; i < tried; ++i) {
+      const int32_t kernel = kernels.data()[i];
+      if (kernel < 0 || kernel >= (int64_t)weights.shape(0)) throw std::out_of_range("kernels must be those of the weights");
+      ladder.add(vectors.data() + i * size, norms.data()[i], weights.data() + kernel * size);
     }
     std::vector<double> score(count), x(count), y(count);
     std::vector<int32_t> pose(count);
@@ -552,8 +561,8 @@ NB_MODULE(_engine, m) {
       .def("project", &Collection::project, "query"_a, "axis"_a, "ids"_a.none(), "threads"_a)
       .def("top", &Collection::top, "query"_a, "k"_a, "groups"_a.none(), "prior"_a.none(), "threads"_a)
       .def("locate", &Collection::locate, "query"_a, "ids"_a.none(), "guide"_a, "radius"_a, "threads"_a)
-      .def("settle", &Collection::settle, "query"_a, "weights"_a, "frequencies"_a, "ids"_a, "starts"_a, "poses"_a,
-           "threads"_a)
+      .def("settle", &Collection::settle, "vectors"_a, "norms"_a, "weights"_a, "kernels"_a, "steps"_a, "frequencies"_a,
+           "ids"_a, "starts"_a, "poses"_a, "threads"_a)
       .def("energy", &Collection::energy, "factors"_a, "table"_a, "cells"_a, "ids"_a, "threads"_a);
   nb::class_<PublishedCollection>(m, "PublishedCollection")
       .def(nb::init<In<double, 1>, In<double, 1>, In<int32_t, 2>, In<float, 2>, In<int8_t, 2>, In<int8_t, 2>>(),

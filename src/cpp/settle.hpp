@@ -11,11 +11,39 @@
 namespace sketchseek {
 
 // Poses that may be tried, and what a picture's norm is under the kernel of each. Codes' steps are folded in.
-struct Ladder {
-  const double* query;        // (2, P, D), mirrored in the second half; of norm 1
-  const double* weights;      // (P, D): of the squared components
-  const double* frequencies;  // (nx,)
-  int64_t poses;
+class Ladder {
+ public:
+  // frequencies (nx,); steps (D,): those of codes, or ones.
+  Ladder(std::vector<double> frequencies, int no, std::vector<double> steps)
+      : frequencies_(std::move(frequencies)), steps_(std::move(steps)), no_(no) {}
+
+  // vector (D,): the query side of a pose, of that norm; weights (D,): its kernel's.
+  template <class Weight>
+  void add(const float* vector, double norm, const Weight* weights) {
+    const int ndo = 2 * no_ - 1, dx = 2 * (int)frequencies_.size() - 1;
+    for (int c = 0; c < dx * dx * ndo; ++c) {
+      const int x = c / ndo / dx, o = c % ndo;
+      const bool odd = (x > 0 && x % 2 == 0) != (o > 0 && o % 2 == 0);  // mirroring turns sines of x and of angles
+      const double unit = norm > 0 ? vector[c] * (steps_[c] / norm) : 0;
+      drawn_.push_back(unit);
+      mirrored_.push_back(odd ? -unit : unit);
+      weights_.push_back(weights[c] * steps_[c] * steps_[c]);
+    }
+    ++poses_;
+  }
+
+  int poses() const { return poses_; }
+  const double* frequencies() const { return frequencies_.data(); }  // (nx,)
+  const double* query(int pose, bool mirrored) const {               // (D,), of norm 1
+    return (mirrored ? mirrored_ : drawn_).data() + pose * steps_.size();
+  }
+  const double* weights(int pose) const { return weights_.data() + pose * steps_.size(); }  // (D,), of the squares
+
+ private:
+  const std::vector<double> frequencies_, steps_;
+  std::vector<double> drawn_, mirrored_, weights_;
+  const int no_;
+  int poses_ = 0;
 };
 
 struct Start {
@@ -131,13 +159,14 @@ inline std::vector<double> row_of(const Database& db, int64_t id) {
 inline Settled settle(const Database& db, const Ladder& ladder, int64_t id, const Start& start) {
   const int64_t size = db.dimensions();
   const std::vector<double> row = row_of(db, id);
-  Surface surface(ladder.frequencies, db.nx, db.dimensions_o());
+  Surface surface(ladder.frequencies(), db.nx, db.dimensions_o());
   Settled best{-std::numeric_limits<double>::infinity(), start.first, start.x, start.y};
   for (int pose = start.first; pose < start.last; ++pose) {
+    const double* weights = ladder.weights(pose);
     double squared = 0;
-    for (int64_t c = 0; c < size; ++c) squared += ladder.weights[pose * size + c] * row[c] * row[c];
+    for (int64_t c = 0; c < size; ++c) squared += weights[c] * row[c] * row[c];
     if (!(squared > 0)) continue;
-    surface.fill(ladder.query + (start.mirrored * ladder.poses + pose) * size, row.data());
+    surface.fill(ladder.query(pose, start.mirrored), row.data());
     double x = start.x, y = start.y;
     const double score = surface.climb(x, y, start.within) / std::sqrt(squared);
     if (score > best.score) best = {score, pose, x, y};

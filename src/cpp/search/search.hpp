@@ -271,22 +271,9 @@ class Searcher {
     rotations.erase(std::unique(rotations.begin(), rotations.end()), rotations.end());
     const Settings finer = ladder(settings_);
     const std::vector<QueryPose> poses = poses_of(kernels_, points, finer, rotations);
-    const int size = settings_.dimensions(), steps = finer.kernels(), dx = settings_.dx(), ndo = settings_.ndo();
-    const std::vector<double> code = settings_.component_scales();
-    const size_t count = poses.size();
-    std::vector<double> query(2 * count * size), weights(count * size);
-    for (size_t p = 0; p < count; ++p) {
-      const std::vector<double> own = finer.component_weights(poses[p].kernel);
-      for (int c = 0; c < size; ++c) {
-        const double unit = poses[p].norm > 0 ? poses[p].vector[c] * (code[c] / poses[p].norm) : 0;
-        const int a = c / ndo / dx, o = c % ndo;
-        const bool odd = (a > 0 && a % 2 == 0) != (o > 0 && o % 2 == 0);  // mirroring turns sines of x and of angles
-        query[p * size + c] = unit;
-        query[(count + p) * size + c] = odd ? -unit : unit;
-        weights[p * size + c] = own[c] * code[c] * code[c];
-      }
-    }
-    const Ladder all{query.data(), weights.data(), settings_.frequencies.data(), (int64_t)count};
+    const int steps = finer.kernels();
+    Ladder all(settings_.frequencies, settings_.no, settings_.component_scales());
+    for (const QueryPose& pose : poses) all.add(pose.vector.data(), pose.norm, finer.component_weights(pose.kernel).data());
     std::vector<double> scales = settings_.scales;
     std::sort(scales.begin(), scales.end());
     for (Placed& hit : ranking) {

@@ -58,8 +58,11 @@ def ones(*shape: int) -> np.ndarray:
 
 def settle(**changed: Any) -> object:
     given: dict[str, Any] = {
-        "query": np.ones((2, 3, 243)),
-        "weights": np.ones((3, 243)),
+        "vectors": ones(3, 243),
+        "norms": ones(3),
+        "weights": ones(3, 243),
+        "kernels": np.arange(3, dtype=np.int32),
+        "steps": ones(243),
         "frequencies": np.arange(5.0),
         "ids": np.arange(4),
         "starts": np.ones((4, 3)),
@@ -167,7 +170,9 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
         "other settings",
     ),
     "a start's NaN": (lambda: settle(starts=np.full((4, 3), NAN)), "starts must be finite"),
-    "a short ladder": (lambda: settle(weights=np.ones((2, 243))), "other settings"),
+    "a short ladder": (lambda: settle(weights=ones(3, 240)), "other settings"),
+    "a ladder of fewer norms": (lambda: settle(norms=ones(2)), "other settings"),
+    "a ladder's NaN": (lambda: settle(vectors=with_one(ones(3, 243), NAN)), "ladder must be finite"),
     "starts of fewer": (lambda: settle(starts=np.ones((3, 3))), r"\(hits, 3\)"),
     "points without weight": (lambda: describe(points=ones(3, 9)), "points must be"),
     "a point's NaN": (lambda: describe(points=with_one(ones(4, 9), NAN)), "points must be finite"),

@@ -65,8 +65,11 @@ class Collection:
     ) -> tuple[Floats, Ints, Ints, Ints, Ints]: ...
     def settle(
         self,
-        query: NDArray[np.float64],
-        weights: NDArray[np.float64],
+        vectors: Floats,
+        norms: Floats,
+        weights: Floats,
+        kernels: Ints,
+        steps: Floats,
         frequencies: NDArray[np.float64],
         ids: Ids,
         starts: NDArray[np.float64],

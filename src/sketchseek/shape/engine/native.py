@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...errors import SketchseekError
 from ...maps.components import columns
-from ..descriptor import mirror_signs, projection
+from ..descriptor import projection
 from ..energy import CELLS, SAMPLES, orientation_weights, roots, samples
 from ..placement import Placement, Start, radius_of
 from ..settings import FULL, RADIANS, Floats, Settings, X, Y
@@ -156,18 +156,15 @@ class NativeEngine:
     def settle(self, query: Query, ids: Ids, start: Start, threads: int | None = None) -> Placement:
         """See `Engine.settle`."""
         settings = query.settings
-        steps = settings.component_scales.astype(np.float64) if self._bytes else np.ones(settings.dimensions)
-        length = query.norms[:, [FULL]].astype(np.float64)
-        unit = query.vectors * np.divide(
-            steps, length, out=np.zeros((len(query), len(steps))), where=length > 0
-        )
-        weights = settings.norm_weights[:, query.kernels, FULL].T * np.square(steps)
         starts = np.stack([start.dx, start.dy, start.within], axis=1) * RADIANS
         poses = np.stack([start.first, start.last, start.mirrored], axis=1)
         score, pose, x, y = self._collection.settle(
-            np.stack([unit, unit * mirror_signs(settings)]),
-            np.ascontiguousarray(weights),
-            np.asarray(settings.frequencies, np.float64),
+            query.vectors,
+            np.ascontiguousarray(query.norms[:, FULL]),
+            settings.component_weights,
+            query.kernels,
+            self._steps,
+            np.asarray(settings.frequencies),
             np.ascontiguousarray(ids, np.int64),
             starts,
             poses.astype(np.int32),
@@ -189,6 +186,12 @@ class NativeEngine:
             _threads(threads),
         )
         return cells.reshape(len(ids), CELLS, CELLS)
+
+    @cached_property
+    def _steps(self) -> Scores:
+        """(D,): what a stored component is multiplied with to be one of V."""
+        settings = self._settings
+        return settings.component_scales if self._bytes else np.ones(settings.dimensions, np.float32)
 
     @cached_property
     def _energy_factors(self) -> Scores:
@@ -218,9 +221,8 @@ class NativeEngine:
         if query.vectors.shape[1] != settings.dimensions:
             raise ValueError("query must not have other settings than the collection")
         inverse = np.divide(1.0, query.norms, out=np.zeros_like(query.norms), where=query.norms > 0)
-        steps = settings.component_scales if self._bytes else np.ones(settings.dimensions, np.float32)
-        full = query.vectors * steps * inverse[:, [FULL]]
-        sides = [projection(steps, axis, settings) for axis in (X, Y)]
+        full = query.vectors * self._steps * inverse[:, [FULL]]
+        sides = [projection(self._steps, axis, settings) for axis in (X, Y)]
         projections = query.projections * np.stack(sides) * inverse[:, [X, Y], None]
         return _engine.PreparedQuery(
             np.ascontiguousarray(full * (_CODE_UNIT if self._bytes else 1.0), np.float32),
