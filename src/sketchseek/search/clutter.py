@@ -50,9 +50,11 @@ def local_scores(
     """
     if not 0 <= strength < 1:
         raise ValueError(f"strength must be in [0, 1), got {strength}")
-    share = share_inside(collection.energy(ranking.rows, threads), query, ranking)
-    if is_line_art is not None:
-        share = np.where(is_line_art, 1.0, share)
+    share = np.ones(len(ranking))
+    asked = np.arange(len(ranking)) if is_line_art is None else np.flatnonzero(~is_line_art)
+    if len(asked):
+        some = ranking.take(asked)
+        share[asked] = share_inside(collection.energy(some.rows, threads), query, some)
     return ranking.score / np.sqrt(1 - strength + strength * share)
 
 
