@@ -94,13 +94,13 @@ def faster() -> torch.autocast:
 
 @torch.no_grad()
 def describe(network: nn.Module, lines: torch.Tensor) -> torch.Tensor:
-    """Mean over three line widths, both ways round."""
+    """Mean over two line widths, both ways round, as the package does."""
     mirror = torch.tensor([-1.0, 1.0, 1.0], device=DEVICE)
     found = []
     with faster():
         for part in lines.split(256):
             ways = [upright(len(part)) * m for m in (1, mirror)]
-            seen = [network(network.paper(render(part, w, p, network.side))) for w in (3, 5, 7) for p in ways]
+            seen = [network(network.paper(render(part, w, p, network.side))) for w in (3, 7) for p in ways]
             found.append(F.normalize(sum(seen), dim=1))
     return torch.cat(found)
 
@@ -239,10 +239,11 @@ def opened(file: np.ndarray) -> np.ndarray:
 
 
 def components(photos: torch.Tensor, dimension: int) -> np.ndarray:
-    """(n, c) -> (c, dimension): principal components, a little whitened."""
-    centred = photos - photos.mean(0)
+    """(n, c) -> (c, dimension): principal components, a little whitened, their largest number positive."""
+    centred = (photos - photos.mean(0)).double()
     variance, vectors = torch.linalg.eigh(centred.T @ centred / len(centred))
     variance, vectors = variance.flip(0)[:dimension], vectors.flip(1)[:, :dimension]
+    vectors = vectors * vectors.gather(0, vectors.abs().argmax(0, keepdim=True)).sign()
     return (vectors * variance**-WHITENING).cpu().numpy()
 
 
