@@ -299,12 +299,14 @@ def run_index(args: argparse.Namespace) -> int:
     from .cluster.connection import joined
 
     with joined(args.cluster):
+        from .cluster.listing import ClusterListings
         from .cluster.workers import ClusterWorkers
 
-        return _index(args, ClusterWorkers)
+        return _index(args, workers=ClusterWorkers, listings=ClusterListings(args.jobs))
 
 
-def _index(args: argparse.Namespace, workers: Callable[..., Any] | None = None) -> int:
+def _index(args: argparse.Namespace, **elsewhere: Any) -> int:
+    """elsewhere : `workers` and `listings` of `Index.add`."""
     from .index import Index
     from .output.progress import shown
     from .shape.settings import DEFAULT_PRESET
@@ -342,8 +344,8 @@ def _index(args: argparse.Namespace, workers: Callable[..., Any] | None = None) 
                     forget_missing=args.forget_missing,
                     retry=retry,
                     device=args.device,
-                    workers=workers,
                     progress=progress,
+                    **elsewhere,
                 )
             if args.json:
                 print(json.dumps(report.to_dict()), flush=True)
@@ -769,7 +771,7 @@ def _check_pictures(paths: Sequence[str], exclude: Sequence[str]) -> None:
     from .indexing.walk import absolute, walk
     from .output.html import printable
 
-    seen = walk([absolute(path) for path in paths], exclude)
+    seen = walk([absolute(path) for path in paths], exclude, only_first=True)
     if seen.files:
         return
     for path in seen.missing:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .contours.source import Source
     from .depiction import Depiction, PictureDescriber
     from .indexing import Report
+    from .indexing.walk import Listings
     from .output.progress import Progress
     from .search.explanation import Explanation
 
@@ -167,6 +168,7 @@ class Index:
         retry: bool = True,
         device: str = "cpu",
         workers: Callable[..., Any] | None = None,
+        listings: Listings | None = None,
         progress: Progress | None = None,
     ) -> Report:
         """Add new pictures under the paths, refresh changed ones, forget vanished ones.
@@ -175,13 +177,13 @@ class Index:
         unless `forget_missing`. Pictures that could not be read for want of memory, time or rights are
         tried again if `retry`. What is damaged in the index is made again. May be interrupted and run
         again: it goes on where it was. `device="cuda"` runs the networks on a graphics processor.
-        `workers` reads the pictures elsewhere, see `IndexingOptions`.
+        `workers` reads the pictures elsewhere, and `listings` lists folders there, see `IndexingOptions`.
         """
         from .indexing import IndexingOptions, update
         from .indexing.repair import repair
 
         roots = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-        options = IndexingOptions(jobs, exclude, forget_missing, retry, device, workers)
+        options = IndexingOptions(jobs, exclude, forget_missing, retry, device, workers, listings)
         try:
             store = self._writer()
             store.current.verify_little()  # what was noticed by a search, and is in no row that is read here

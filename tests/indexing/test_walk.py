@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import os
+import random
+from collections import deque
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from sketchseek.indexing.walk import Walk, absolute, is_under, walk
+from sketchseek.indexing.walk import Listing, Rules, Walk, absolute, is_under, list_folder, walk
 
 
 def names(seen: Walk, root: Path) -> set[str]:
@@ -72,6 +75,46 @@ def test_links_out_of_the_root_are_followed_once(tmp_path: Path) -> None:
     (root / "picture.jpg").symlink_to(other / "1.jpg")
     (root / "dangling.jpg").symlink_to(tmp_path / "nowhere.jpg")
     assert names(walk([absolute(root)]), root) == {"link/1.jpg", "picture.jpg"}
+
+
+def test_the_order_of_listings_does_not_matter(tmp_path: Path) -> None:
+    """Of several ways to one folder, that without links is taken, then that of the first link by name."""
+    root, other, further = (tmp_path / name for name in ("root", "other", "further"))
+    for name in ("1.jpg", "deep/2.jpg", "deep/deeper/3.jpg"):
+        touch(other / name)
+    touch(further / "4.jpg")
+    for number in range(5):
+        touch(root / f"{number}" / "5.jpg")
+    for name, target in (("z", other), ("b", other / "deep"), ("c", other), ("0/a", further), ("d", further)):
+        (root / name).symlink_to(target)
+    (further / "onward").symlink_to(other)
+
+    def shuffled(seed: int) -> Callable[..., Iterator[tuple[bytes, Listing]]]:
+        chance = random.Random(seed)
+
+        def listings(waiting: deque[bytes], rules: Rules) -> Iterator[tuple[bytes, Listing]]:
+            while waiting:
+                waiting.rotate(chance.randrange(len(waiting)))
+                folder = waiting.pop()
+                found = list_folder(folder, rules)
+                for each in (found.folders, found.links):
+                    chance.shuffle(each)
+                yield folder, found
+
+        return listings
+
+    seen = walk([absolute(root)])
+    assert names(seen, root) == {
+        *(f"{number}/5.jpg" for number in range(5)),
+        *("0/a/4.jpg", "b/2.jpg", "b/deeper/3.jpg", "c/1.jpg"),
+    }
+    assert all(walk([absolute(root)], listings=shuffled(seed)) == seen for seed in range(20))
+
+
+def test_a_walk_may_end_with_the_first_picture(tmp_path: Path) -> None:
+    for number in range(9):
+        touch(tmp_path / f"{number}" / "1.jpg")
+    assert len(walk([absolute(tmp_path)], only_first=True).files) == 1
 
 
 ODD = [

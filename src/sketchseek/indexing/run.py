@@ -17,7 +17,7 @@ from ..storage.store import Change, Store
 from .changes import Changes, compare, moves
 from .commits import Commits, Move, keep_tidy, read_known
 from .report import Report
-from .walk import Walk, absolute, below, is_under, walk
+from .walk import Listings, Walk, absolute, below, is_under, walk
 from .worker import Gone, Result, Task
 from .workers import Workers
 
@@ -32,6 +32,7 @@ class IndexingOptions:
     retry : read again pictures whose reading failed for want of memory, time or rights.
     device : what the networks run on: "cpu", or "cuda" where there is one.
     workers : makes what reads pictures, from a recipe, `jobs` and a device; None for processes here.
+    listings : what lists folders, see `walk`; None for this process.
     """
 
     jobs: int | None = None
@@ -40,6 +41,7 @@ class IndexingOptions:
     retry: bool = True
     device: str = "cpu"
     workers: Callable[[Recipe, int | None, str], AbstractContextManager[Reading]] | None = None
+    listings: Listings | None = None
 
 
 class Reading(Protocol):
@@ -70,7 +72,7 @@ def update(
     store.check_lengths()
     store.upgrade()
     known = read_known(store)
-    seen = walk(roots, options.exclude)
+    seen = walk(roots, options.exclude, options.listings)
     for root in seen.missing:
         if not any(is_under(row.path, [root]) for row in known):
             raise SketchseekError(f"There is no file or folder {os.fsdecode(root)}.")

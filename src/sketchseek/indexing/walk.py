@@ -1,6 +1,7 @@
 """Which picture files lie under some paths, and what could not be looked at.
 
-Paths are bytes, as the file system has them: a name need not be text.
+`list_folder` says what lies in one folder, wherever it is asked; `walk` goes from folder to folder. Paths are
+bytes, as the file system has them: a name need not be text.
 """
 
 from __future__ import annotations
@@ -8,8 +9,9 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 
@@ -23,7 +25,7 @@ NEVER = ("node_modules", "__pycache__", "lost+found", "$RECYCLE.BIN", "System Vo
 """Folders that hold no pictures of anybody's; so are all whose names begin with a dot."""
 
 LISTED_AT_ONCE = 16
-"""Folders of an object store."""
+"""Folders of an object store: an answer takes long, and there may be many of them."""
 
 
 @dataclass
@@ -40,6 +42,37 @@ class Walk:
     unseen: dict[bytes, str] = field(default_factory=dict)
     missing: list[bytes] = field(default_factory=list)
     empty: list[bytes] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What counts below a root. exclude : patterns. real_roots : of all roots, where they really are."""
+
+    root: bytes
+    exclude: tuple[str, ...] = ()
+    real_roots: tuple[bytes, ...] = ()
+
+
+@dataclass
+class Listing:
+    """What lies in one folder.
+
+    files : the pictures, by path; as pairs, which travel faster than `Stat`. folders : further ones.
+    links : to folders that lie below no root. unseen : what could not be looked at, maybe the folder itself.
+    entries : how many there are of everything, also of what does not count.
+    is_there : False of a folder that an object store does not have.
+    """
+
+    files: dict[bytes, tuple[int, int]] = field(default_factory=dict)
+    folders: list[bytes] = field(default_factory=list)
+    links: list[bytes] = field(default_factory=list)
+    unseen: dict[bytes, str] = field(default_factory=dict)
+    entries: int = 0
+    is_there: bool = True
+
+
+Listings = Callable[[deque[bytes], Rules], Iterator[tuple[bytes, Listing]]]
+"""Lists the folders that wait, in any order, until none does: whoever takes a listing adds what is in it."""
 
 
 def absolute(path: str | bytes | os.PathLike[str]) -> bytes:
@@ -75,69 +108,90 @@ def below(roots: Iterable[bytes]) -> Callable[[bytes], bool]:
     return is_below
 
 
-def walk(roots: Sequence[bytes], exclude: Sequence[str] = ()) -> Walk:
+def walk(
+    roots: Sequence[bytes],
+    exclude: Sequence[str] = (),
+    listings: Listings | None = None,
+    *,
+    only_first: bool = False,
+) -> Walk:
     """Look at every picture file below `roots`, each folder once.
 
     A link to something below a root is passed over, as the walk meets the thing itself; other links are
-    followed. A root that is a file is taken whatever its name.
+    followed, after what lies below the root without them. A root that is a file is taken whatever its name.
+    listings : what lists the folders; None for this process. only_first : end where a picture is.
     """
     seen = Walk()
-    real_roots = [os.path.realpath(root) for root in roots if not is_object(root)]
-    been: set[tuple[int, int]] = set()
+    real_roots = tuple(os.path.realpath(root) for root in roots if not is_object(root))
+    course = _Course(seen, listings or here, only_first)
     for root in roots:
-        if is_object(root):
-            _walk_objects(root, seen, exclude)
+        if not is_object(root) and not _is_folder(root, seen):
             continue
-        try:
-            found = os.stat(root)
-        except (FileNotFoundError, NotADirectoryError):
-            seen.missing.append(root)
-            continue
-        except OSError as error:
-            seen.unseen[root] = error.strerror or str(error)
-            continue
-        if not stat.S_ISDIR(found.st_mode):
-            seen.files[root] = Stat(found.st_size, found.st_mtime_ns)
-            continue
-        _walk_folder(root, seen, been, real_roots, exclude)
-        _note_if_empty(root, seen)
+        starts = deque([root])
+        while starts and not course.is_over:
+            starts += sorted(course.follow(starts.popleft(), Rules(root, tuple(exclude), real_roots)))
+        below_it = (path for path in (*seen.files, *seen.unseen) if is_under(path, [root]))
+        if root not in seen.missing and not any(below_it):
+            seen.empty.append(root)
     return seen
 
 
-def _note_if_empty(root: bytes, seen: Walk) -> None:
-    if not any(is_under(path, [root]) for path in (*seen.files, *seen.unseen)):
-        seen.empty.append(root)
+def _is_folder(root: bytes, seen: Walk) -> bool:
+    """Whether a root is one; otherwise it is noted as what it is."""
+    try:
+        found = os.stat(root)
+    except (FileNotFoundError, NotADirectoryError):
+        seen.missing.append(root)
+        return False
+    except OSError as error:
+        seen.unseen[root] = _reason(error)
+        return False
+    if stat.S_ISDIR(found.st_mode):
+        return True
+    seen.files[root] = Stat(found.st_size, found.st_mtime_ns)
+    return False
 
 
-def _walk_objects(root: bytes, seen: Walk, exclude: Sequence[str]) -> None:
-    """The same in an object store: what is a folder there is the part of a key up to a slash.
+@dataclass
+class _Course:
+    """A walk under way. been : folders where they really are."""
 
-    Folders are listed side by side: an answer takes long, and there may be many of them.
-    """
-    with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
-        asked = {pool.submit(listed, root): root}
-        while asked:
-            done, _ = wait(asked, return_when=FIRST_COMPLETED)
-            for future in done:
-                place = asked.pop(future)
-                try:
-                    entries = future.result()
-                except FileNotFoundError:
-                    if place == root:
-                        _take_object(root, seen)
-                    continue
-                except SketchseekError as error:
-                    seen.unseen[place] = str(error).rstrip(".")
-                    continue
-                for path, found in entries:
-                    if _is_excluded(path, root, exclude):
-                        continue
-                    if found is None:
-                        asked[pool.submit(listed, path)] = path
-                    elif _has_suffix(path):
-                        seen.files[path] = found
-    if root not in seen.missing:
-        _note_if_empty(root, seen)
+    seen: Walk
+    listings: Listings
+    only_first: bool
+    been: set[bytes] = field(default_factory=set)
+
+    @property
+    def is_over(self) -> bool:
+        return self.only_first and bool(self.seen.files)
+
+    def follow(self, start: bytes, rules: Rules) -> list[bytes]:
+        """Everything below a root, or a link, that is reached without following links; the links in it.
+
+        No two folders in it are the same: it does not matter in which order they are listed.
+        """
+        real = start if is_object(start) else os.path.realpath(start)
+        links: list[bytes] = []
+        waiting: deque[bytes] = deque()
+
+        def add(folder: bytes) -> None:
+            place = (real.rstrip(b"/") + folder[len(start.rstrip(b"/")) :]) or b"/"
+            if place not in self.been:
+                self.been.add(place)
+                waiting.append(folder)
+
+        add(start)
+        for folder, listing in self.listings(waiting, rules):
+            if not listing.is_there and folder == rules.root:
+                _take_object(folder, self.seen)
+            self.seen.files.update((path, Stat(*found)) for path, found in listing.files.items())
+            self.seen.unseen.update(listing.unseen)
+            links += listing.links
+            for each in listing.folders:
+                add(each)
+            if self.is_over:
+                break
+        return links
 
 
 def _take_object(root: bytes, seen: Walk) -> None:
@@ -147,52 +201,95 @@ def _take_object(root: bytes, seen: Walk) -> None:
     except FileNotFoundError:
         seen.missing.append(root)
     except SketchseekError as error:
-        seen.unseen[root] = str(error).rstrip(".")
+        seen.unseen[root] = _reason(error)
+
+
+def here(waiting: deque[bytes], rules: Rules) -> Generator[tuple[bytes, Listing]]:
+    """`Listings` of this process; what it has not listed when it is closed waits again."""
+    if not is_object(rules.root):
+        while waiting:
+            folder = waiting.pop()
+            yield folder, list_folder(folder, rules)
+        return
+    asked: dict[Future[Listing], bytes] = {}
+    with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
+        try:
+            while waiting or asked:
+                while waiting and len(asked) < 2 * LISTED_AT_ONCE:
+                    folder = waiting.popleft()
+                    asked[pool.submit(list_folder, folder, rules)] = folder
+                for future in wait(asked, return_when=FIRST_COMPLETED).done:
+                    yield asked.pop(future), future.result()
+        finally:
+            waiting.extend(asked.values())
+            pool.shutdown(cancel_futures=True)
+
+
+def list_folder(folder: bytes, rules: Rules) -> Listing:
+    """What lies in a folder, or in what is one in an object store: the part of a key up to a slash."""
+    found = Listing()
+    if is_object(folder):
+        _list_objects(folder, rules, found)
+        return found
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                found.entries += 1
+                if not _is_excluded(entry.path, rules):
+                    _take(entry, rules, found)
+    except OSError as error:
+        found.unseen[folder] = _reason(error)
+    return found
+
+
+def _list_objects(folder: bytes, rules: Rules, found: Listing) -> None:
+    try:
+        entries = listed(folder)
+    except FileNotFoundError:
+        found.is_there = False
+        return
+    except SketchseekError as error:
+        found.unseen[folder] = _reason(error)
+        return
+    found.entries = len(entries)
+    for path, shown in entries:
+        if _is_excluded(path, rules):
+            continue
+        if shown is None:
+            found.folders.append(path)
+        elif _has_suffix(path):
+            found.files[path] = (shown.size, shown.modified)
+
+
+def _take(entry: os.DirEntry[bytes], rules: Rules, found: Listing) -> None:
+    try:
+        is_link = entry.is_symlink()
+        if is_link and is_under(os.path.realpath(entry.path), rules.real_roots):
+            return
+        if entry.is_dir():
+            (found.links if is_link else found.folders).append(entry.path)
+        elif _has_suffix(entry.name) and entry.is_file():
+            shown = entry.stat()
+            found.files[entry.path] = (shown.st_size, shown.st_mtime_ns)
+    except FileNotFoundError:
+        return  # it went away between the listing and now
+    except OSError as error:
+        found.unseen[entry.path] = _reason(error)
+
+
+def _reason(error: Exception) -> str:
+    return (getattr(error, "strerror", None) or str(error)).rstrip(".")
 
 
 def _has_suffix(name: bytes) -> bool:
     return os.path.splitext(name)[1].lower() in SUFFIXES
 
 
-def _walk_folder(
-    root: bytes, seen: Walk, been: set[tuple[int, int]], real_roots: list[bytes], exclude: Sequence[str]
-) -> None:
-    folders = [root]
-    while folders:
-        folder = folders.pop()
-        try:
-            itself = os.stat(folder)
-            if (itself.st_dev, itself.st_ino) in been:
-                continue
-            been.add((itself.st_dev, itself.st_ino))
-            with os.scandir(folder) as entries:
-                for entry in entries:
-                    if not _is_excluded(entry.path, root, exclude):
-                        _take(entry, seen, folders, real_roots)
-        except OSError as error:
-            seen.unseen[folder] = error.strerror or str(error)
-
-
-def _take(entry: os.DirEntry[bytes], seen: Walk, folders: list[bytes], real_roots: list[bytes]) -> None:
-    try:
-        if entry.is_symlink() and is_under(os.path.realpath(entry.path), real_roots):
-            return
-        if entry.is_dir():
-            folders.append(entry.path)
-        elif _has_suffix(entry.name) and entry.is_file():
-            found = entry.stat()
-            seen.files[entry.path] = Stat(found.st_size, found.st_mtime_ns)
-    except FileNotFoundError:
-        return  # it went away between the listing and now
-    except OSError as error:
-        seen.unseen[entry.path] = error.strerror or str(error)
-
-
-def _is_excluded(path: bytes, root: bytes, exclude: Sequence[str]) -> bool:
+def _is_excluded(path: bytes, rules: Rules) -> bool:
     name = os.fsdecode(os.path.basename(path))
     if name.startswith(".") or name in NEVER:
         return True
-    if not exclude:
+    if not rules.exclude:
         return False
-    relative = os.fsdecode(os.path.relpath(path, root))
-    return any(fnmatch(name, pattern) or fnmatch(relative, pattern) for pattern in exclude)
+    relative = os.fsdecode(os.path.relpath(path, rules.root))
+    return any(fnmatch(name, pattern) or fnmatch(relative, pattern) for pattern in rules.exclude)
