@@ -302,7 +302,9 @@ def test_a_search_loads_neither_lance_nor_scipy(place: Path) -> None:
     code = "import sys; from sketchseek.cli import main; main(); print(*sys.modules, file=sys.stderr)"
     words = ["search", str(place / "square.json"), "--index", str(place / "index")]
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
-    assert not {"lance", "pyarrow", "scipy", "onnxruntime"} & set(done.stderr.split())
+    loaded = set(done.stderr.split())
+    assert not {"lance", "pyarrow", "scipy", "onnxruntime"} & loaded
+    assert not {"sketchseek.depiction", "sketchseek.maps.joint", "sketchseek.storage.store"} & loaded
 
 
 def test_a_reader_that_leaves_is_no_error(place: Path) -> None:

@@ -39,6 +39,7 @@ _ADVICE: dict[type[SketchseekError], str] = {
 }
 """What a person at the command line can do about an error."""
 UNLIKELY = 0.35  # chance of being there at all below which a search says so
+HEAVY = 2e6  # bytes of a published index above which `publish` says how there would be fewer
 WATCH_RETRY_S = 3600.0  # between two tries to read what the machine failed to read, while watching
 
 
@@ -556,6 +557,7 @@ def _publish(
 
     from .output.progress import shown
     from .publish import publish
+    from .shape.settings import Settings
 
     with shown(sys.stderr) as progress:
         report = publish(
@@ -566,7 +568,13 @@ def _publish(
     if as_json:
         print(json.dumps(report))
         return 0
-    sizes = report["bytes"]
+    sizes, preset = report["bytes"], index.recipe.preset
+    if sizes["index"] > HEAVY and preset != "compact":
+        share = Settings.preset("compact").dimensions / Settings.preset(preset).dimensions
+        say(
+            "sketchseek: The index is what a visitor waits for. Of pictures indexed with --preset compact "
+            f"it would be about {sizes['index'] * share / 1e6:.1f} MB."
+        )
     print(
         f"{report['site']}: {report['pictures']:,} pictures. A visitor loads {sizes['index'] / 1e6:.1f} MB "
         f"of index, and of {sizes['thumbnails'] / 1e6:.1f} MB of thumbnails those that are shown."

@@ -21,7 +21,6 @@ from .shape.views import LEVELS, SMALLEST, shares
 from .storage.location import Location, damaged, no_index
 from .storage.schema import Expansion, Recipe, settings_of, thumbnail_sum
 from .storage.snapshot import Snapshot
-from .storage.store import Store
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from .indexing.walk import Listings
     from .output.progress import Progress
     from .search.explanation import Explanation
+    from .storage.store import Store
 
 Path = str | os.PathLike[str]
 
@@ -95,6 +95,8 @@ class Index:
         location = Location(where)
         recipe = make_recipe(preset, detector, expansion, smallest)
         if not location.exists():
+            from .storage.store import Store
+
             return cls(location, Store.create(where, recipe))
         if not exist_ok:
             raise SketchseekError(f"There already is an index in {location}: open it, or name another place.")
@@ -151,11 +153,13 @@ class Index:
         """The table on disk, to read from, opened when first needed: searching takes only the snapshot."""
         with self._lock:
             if self._store is None:
-                self._store = Store.open(self._location.text)
+                self._store = self._writer()
             return self._store
 
     def _writer(self) -> Store:
         """The table, for one thread to write to."""
+        from .storage.store import Store
+
         return Store.open(self._location.text)
 
     def add(
@@ -272,7 +276,7 @@ class Index:
             ids=snapshot.ids,
             path=snapshot.path,
             thumbnail=self.thumbnail,
-            depiction=self._depiction(snapshot),
+            load_depiction=partial(self._depiction, snapshot),
         )
         self._opened = (snapshot, view)
 

@@ -178,7 +178,9 @@ def test_packed() -> None:
 
 
 @built
-def test_command(shape_index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command(
+    shape_index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "links.csv").write_text("picture,title\nstar.jpg,A star\nnobody.jpg,Nobody\n")
     site = str(tmp_path / "site")
     assert (
@@ -190,7 +192,12 @@ def test_command(shape_index: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     assert (report["pictures"], report["labelled"], report["unused_labels"]) == (8, 1, 1)
     assert "1 lines" in err
     assert main(["publish", site, "--index", str(shape_index)]) == 0
-    assert "8 pictures" in capsys.readouterr().out
+    out, err = capsys.readouterr()
+    assert "8 pictures" in out
+    assert "compact" not in err
+    monkeypatch.setattr("sketchseek.cli.HEAVY", 1)
+    assert main(["publish", site, "--index", str(shape_index)]) == 0
+    assert "--preset compact" in capsys.readouterr().err
     shutil.rmtree(site)
     assert main(["publish", site, "--index", str(tmp_path / "nowhere")]) == 1
     assert "Traceback" not in capsys.readouterr().err

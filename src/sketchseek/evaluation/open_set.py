@@ -75,7 +75,7 @@ class Described:
             frames=self.view.frames[rows],
             is_line_art=self.view.is_line_art[ids],
             ids=[str(i).encode() for i in ids],
-            depiction=depiction,
+            load_depiction=lambda: depiction,
         )
 
 

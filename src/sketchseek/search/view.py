@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +56,8 @@ class View:
     ids : (n,) bytes, each picture's name in the collection.
     path : number -> the picture's absolute path or URI.
     thumbnail : id -> a small WebP.
-    depiction : what the pictures depict; None where nobody described that.
+    load_depiction : gives what the pictures depict, or None where nobody described that; called once, when
+        that is first asked for.
     """
 
     collection: Collection
@@ -66,7 +68,8 @@ class View:
     ids: Sequence[bytes] | NDArray[np.bytes_]
     path: Callable[[int], str]
     thumbnail: Callable[[str], bytes]
-    depiction: Depiction | None = None
+    load_depiction: Callable[[], Depiction | None] = lambda: None
+    _loading: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.collection)
@@ -75,6 +78,16 @@ class View:
     def settings(self) -> Settings:
         """What gave the descriptors."""
         return self.collection.settings
+
+    @property
+    def depiction(self) -> Depiction | None:
+        """What the pictures depict: the same object for all threads."""
+        with self._loading:
+            return self._depiction
+
+    @cached_property
+    def _depiction(self) -> Depiction | None:
+        return self.load_depiction()
 
     @cached_property
     def _numbers(self) -> dict[bytes, int]:
@@ -123,7 +136,7 @@ def view_of(
         ids=[str(i).encode() for i in range(len(contours))],
         path=path,
         thumbnail=_no_thumbnail,
-        depiction=depiction,
+        load_depiction=lambda: depiction,
     )
 
 

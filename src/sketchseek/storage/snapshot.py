@@ -25,10 +25,11 @@ from .checksum import checksum, checksum_of_part, digest
 from .durable import exclusive, replace_file
 from .location import Location
 from .schema import Recipe, schema_of, settings_of
-from .store import Store, Version
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from .store import Store, Version
 
 MAGIC = b"sketchseek snapshot 6\n"
 COPIED_BYTES = 2**28
