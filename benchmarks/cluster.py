@@ -27,13 +27,14 @@ import numpy as np
 
 from sketchseek import Index, Sketch
 from sketchseek.cluster.connection import NAMESPACE, joined
-from sketchseek.cluster.engine import ClusterEngine, searching
+from sketchseek.cluster.engine import ClusterEngine, likely, searching
 from sketchseek.cluster.fleet import ClusterOptions
 from sketchseek.cluster.index import ClusterIndex
 from sketchseek.cluster.wire import Server, ask, connect, packed
 from sketchseek.contours.made_up import random_curves
 from sketchseek.indexing.commits import _row, _table
 from sketchseek.indexing.worker import Described, Shape
+from sketchseek.search.search import CANDIDATES
 from sketchseek.shape.descriptor import describe, encode, norms
 from sketchseek.shape.query import Query
 from sketchseek.shape.settings import Settings
@@ -43,7 +44,9 @@ PRESET = "precise"
 BASE = 200
 SHARDS = (1, 2, 4)
 DEADLINE = 30.0
-CLIENTS = 4
+CLIENTS = (1, 4)
+TIMED = 200
+"""Searches that are counted for searches a second."""
 SIMULATED = (1, 10, 100, 1000)
 DRAWS = 20_000
 ROUND_TRIP_MS = 0.3
@@ -177,18 +180,23 @@ def measured(where: Path, drawings: list[Sketch], args: argparse.Namespace) -> d
             more = statistics.median(np.subtract(spread, local))
             medians = f"{statistics.median(local):.1f} | {statistics.median(spread):.1f} | {more:.1f}"
             print(f"| {shards} | {len(local):,} | {medians} |", flush=True)
-            top = tops(index, drawings[:200])
-            rates = [per_second(index, drawings[:100], clients) for clients in (1, CLIENTS)]
-            throughput.append((shards, statistics.median(top), *rates))
+            top = tops(index, drawings[:200], CANDIDATES)
+            for clients in CLIENTS:
+                throughput.append((shards, clients, statistics.median(top), *rate(index, drawings, clients)))
             if shards == 1:
-                service["top"] = top
+                service["top"] = {
+                    n: tops(index, drawings[:200], likely(CANDIDATES, 1 / n)) for n in SIMULATED
+                }
                 status = index.fleet.status()[0]
                 service["bytes"] = status["bytes"] / rows
                 service["rows"] = rows
-    print("\n| shards | ms for the first question | searches a second | four at once |\n|---|---|---|---|")
-    for shards, first, one, several in throughput:
-        print(f"| {shards} | {first:.1f} | {one:.1f} | {several:.1f} |")
-    service["answer"] = answer_cost()
+    print(
+        "\n| shards | at once | ms for the first question | searches a second | ms of the front's processor "
+        "| of the shards' | other load |\n|---|---|---|---|---|---|---|"
+    )
+    for shards, clients, *figures in throughput:
+        print(f"| {shards} | {clients} | " + " | ".join(f"{figure:.1f}" for figure in figures) + " |")
+    service["answer"] = {n: answer_cost(likely(CANDIDATES, 1 / n)) for n in SIMULATED}
     return service
 
 
@@ -202,25 +210,45 @@ def pin(index: ClusterIndex) -> None:
             os.sched_setaffinity(int(task.name), {cores[row["shard"] % len(cores)]})
 
 
-def per_second(index: Index, drawings: list[Sketch], at_once: int) -> float:
-    """Searches a second, so many at once."""
-    waiting = list(drawings)
+def rate(index: ClusterIndex, drawings: list[Sketch], at_once: int) -> tuple[float, float, float, float]:
+    """Searches a second, so many at once; milliseconds of processor time that one takes the front and the
+    shards; the machine's load beside that, in processors."""
+    waiting = drawings[:TIMED]
+    count = len(waiting)
+    shards = [int(row["pid"]) for row in index.fleet.status()]
 
     def client() -> None:
         while waiting:
             index.search(waiting.pop(), threads=1)
 
     clients = [threading.Thread(target=client) for _ in range(at_once)]
+    before = time.process_time(), sum(map(processor_s, shards)), machine_s()
     began = time.perf_counter()
     for each in clients:
         each.start()
     for each in clients:
         each.join()
-    return len(drawings) / (time.perf_counter() - began)
+    took = time.perf_counter() - began
+    front = time.process_time() - before[0]
+    theirs = sum(map(processor_s, shards)) - before[1]
+    others = machine_s() - before[2] - front - theirs
+    return count / took, 1e3 * front / count, 1e3 * theirs / count, others / took
 
 
-def tops(index: ClusterIndex, drawings: list[Sketch]) -> list[float]:
-    """Milliseconds until all shards have named their 500 best, each on one thread."""
+def processor_s(pid: int) -> float:
+    """Seconds of processor time that a process has taken."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def machine_s() -> float:
+    """Seconds of processor time that everything on this machine has taken."""
+    user, nice, system, _, _, *interrupts = map(int, Path("/proc/stat").read_text().split()[1:8])
+    return (user + nice + system + sum(interrupts)) / os.sysconf("SC_CLK_TCK")
+
+
+def tops(index: ClusterIndex, drawings: list[Sketch], k: int) -> list[float]:
+    """Milliseconds until the k best of all shards are known, each of which works on one thread."""
     engine = index._view.collection.engine
     assert isinstance(engine, ClusterEngine)
     queries = [Query.of(drawing.points, index._view.settings) for drawing in drawings]
@@ -228,13 +256,13 @@ def tops(index: ClusterIndex, drawings: list[Sketch]) -> list[float]:
     found = []
     for query in queries:
         with searching(DEADLINE):
-            found.append(timed(lambda q=query: engine.top(q, 500, groups=groups, prior=prior)))
+            found.append(timed(lambda q=query: engine.top(q, k, groups=groups, prior=prior)))
     return found
 
 
-def answer_cost() -> float:
-    """Milliseconds of the front's processor for each shard that it asks for 500 rows."""
-    reply = (np.arange(500), np.zeros(500, np.float32))
+def answer_cost(k: int) -> float:
+    """Milliseconds of the front's processor for each shard that it asks for k rows."""
+    reply = (np.arange(k), np.zeros(k, np.float32))
     servers = [Server("127.0.0.1", lambda *_: reply) for _ in range(16)]
     lines = [connect(server.address) for server in servers]
     query = Query.of(made_up_drawing(0).points, Settings.preset(PRESET))
@@ -244,7 +272,7 @@ def answer_cost() -> float:
     )
     times = 50
     for _ in range(times):
-        question = packed((query, 500, None))
+        question = packed((query, k, None))
         for line in lines:
             ask(line, "top", "key", question)
         for line in lines:
@@ -282,26 +310,28 @@ def recovery(where: Path, drawings: list[Sketch], times: int) -> None:
 def simulation(service: dict[str, Any]) -> None:
     """Latency of the first question by the number of shards, each with the rows of the measured one."""
     random = np.random.default_rng(2)
-    measured_ms = np.array(service["top"])
-    rows, cost = service["rows"], service["answer"]
-    rate = 1e3 * statistics.median(measured_ms) / rows
-    print(
-        f"\nOne shard of {rows:,} rows, one thread: {statistics.median(measured_ms):.1f} ms (99th percentile "
-        f"{np.percentile(measured_ms, 99):.1f}), {rate:.2f} µs a row, {service['bytes']:.0f} bytes a row; "
-        f"{cost:.3f} ms of the front for each answer."
-    )
+    rows = service["rows"]
+    per_row = 1e3 * statistics.median(service["top"][1]) / rows
+    print(f"\n{per_row:.2f} µs a row, {service['bytes']:.0f} bytes a row; one shard of {rows:,}, one thread:")
+    for shards in SIMULATED:
+        took = service["top"][shards]
+        print(
+            f"asked for {likely(CANDIDATES, 1 / shards)}: {statistics.median(took):.1f} ms, 99th percentile "
+            f"{np.percentile(took, 99):.1f}, {service['answer'][shards]:.3f} ms of the front"
+        )
 
-    def answer(shape: tuple[int, ...]) -> np.ndarray:
+    def answer(measured_ms: list[float], shape: tuple[int, ...]) -> np.ndarray:
         network = ROUND_TRIP_MS * random.lognormal(0, 0.5, shape)
         slow = SLOW_MS * (random.random(shape) < SLOW_SHARE)
-        return random.choice(measured_ms, shape) + network + slow
+        return random.choice(np.array(measured_ms), shape) + network + slow
 
     print("\n| shards | rows | ms, median | hedged | 99th | hedged | asked again |\n" + 7 * "|---" + "|")
     for shards in SIMULATED:
         draws = max(DRAWS // shards, 200)
-        first = answer((draws, shards))
-        after = 1.5 * np.percentile(answer((100_000,)), 95)
-        hedged = np.minimum(first, np.where(first > after, after + answer((draws, shards)), np.inf))
+        took, cost = service["top"][shards], service["answer"][shards]
+        first, second = (answer(took, (draws, shards)) for _ in range(2))
+        after = 1.5 * np.percentile(answer(took, (100_000,)), 95)
+        hedged = np.minimum(first, np.where(first > after, after + second, np.inf))
         own = cost * shards  # the front takes one answer after the other
         plain, better = (np.maximum(times.max(axis=1), own) + cost for times in (first, hedged))
         print(
@@ -310,10 +340,10 @@ def simulation(service: dict[str, Any]) -> None:
             f"| {(first > after).mean():.1%} |",
             flush=True,
         )
-    sizes(rate, service["bytes"], cost)
+    sizes(per_row, service["bytes"], service["answer"])
 
 
-def sizes(rate: float, row_bytes: float, cost: float) -> None:
+def sizes(per_row: float, row_bytes: float, costs: dict[int, float]) -> None:
     """What collections take: memory, cores for half a second, the first answer; from the measured rates."""
     print(
         "\n| pictures | views each | shards' memory | a front's memory | cores | shards | first answer |"
@@ -323,9 +353,10 @@ def sizes(rate: float, row_bytes: float, cost: float) -> None:
         for views in (1, 12):
             rows = pictures * views
             names = pictures * FRONT_BYTES_A_PICTURE + rows * FRONT_BYTES_A_VIEW
-            cores = int(np.ceil(rows * rate / (1e6 * SCAN_S)))
+            cores = int(np.ceil(rows * per_row / (1e6 * SCAN_S)))
             shards = int(np.ceil(cores / CORES_A_SHARD))
-            first = 1e3 * SCAN_S * min(1.0, rows * rate / (1e6 * SCAN_S)) + ROUND_TRIP_MS + cost * shards
+            cost = costs[max(n for n in SIMULATED if n <= shards)]
+            first = 1e3 * SCAN_S * min(1.0, rows * per_row / (1e6 * SCAN_S)) + ROUND_TRIP_MS + cost * shards
             print(
                 f"| {pictures:,} | {views} | {_bytes(rows * row_bytes)} | {_bytes(names)} | {cores:,} | "
                 f"{shards:,} | {first / 1e3:.2f} s |"

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
+from collections import Counter, defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sketchseek.cluster.layout import PIECES, Layout, deal
+from sketchseek.cluster.shard import Questions, Shard
 from sketchseek.cluster.wire import Server, ask, connect, packed
 
 VIEWS = st.lists(st.lists(st.integers(1, 12), min_size=0, max_size=40), min_size=0, max_size=6)
@@ -129,3 +133,30 @@ class TestWire:
         for thread in threads:
             thread.join()
         assert found == [True] * 160
+
+
+def test_scans_of_a_shard_wait_for_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are fetched meanwhile."""
+    scanning, most = 0, 0
+    fetched = threading.Event()
+
+    def top(*_: Any) -> bool:
+        nonlocal scanning, most
+        scanning += 1
+        most = max(most, scanning)
+        done = fetched.wait(60)
+        scanning -= 1
+        return done
+
+    monkeypatch.setattr(Questions, "top", top)
+    monkeypatch.setattr(Questions, "rows", lambda *_: fetched.set())
+    shard: Any = Shard.__new__(Shard)
+    shard._held, shard._threads, shard._turn = {"key": None}, 1, threading.Lock()
+    shard._questions, shard._seconds = Counter(), defaultdict(float)
+    with ThreadPoolExecutor(5) as pool:
+        scans = [pool.submit(shard._answer, "top", ("key",)) for _ in range(4)]
+        time.sleep(0.1)  # for the others to begin, if they could
+        shard._answer("rows", ("key",))
+        assert all(scan.result() for scan in scans)
+    assert most == 1
+    assert shard._questions == {"top": 4, "rows": 1}

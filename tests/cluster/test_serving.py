@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from sketchseek.shape.query import Query
 
 pytest.importorskip("ray", reason="ray is not installed: make test-cluster installs it")
 
+from sketchseek.cluster import engine as engine_module
 from sketchseek.cluster.fleet import ClusterOptions
 from sketchseek.cluster.index import ClusterIndex
 
@@ -97,6 +99,29 @@ def test_the_engine_of_engines_is_one_engine(
             assert np.array_equal(scores, right_scores)
     with pytest.raises(ValueError, match="k must be positive"):
         other.engine.top(query, 0)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.35, 1.0])
+def test_shards_that_name_too_few_are_asked_again(
+    spread: ClusterIndex, collection: Path, drawings: Any, share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With these shares of the best, each shard names too few; so many that only some do; and all."""
+    monkeypatch.setattr(engine_module, "likely", lambda k, _: max(1, int(share * k)))
+    alone = Index.open(collection)._view.collection
+    engine = spread._view.collection.engine
+    asked: Counter[str] = Counter()
+    real = engine._ask
+    monkeypatch.setattr(engine, "_ask", lambda name, requests: asked.update([name]) or real(name, requests))
+    for k in (1, 7, 200, 850):
+        for drawing in drawings:
+            query = Query.of(drawing.points, alone.settings)
+            monkeypatch.setattr(engine, "_wary", 0)
+            rows, scores = engine.top(query, k, groups=alone._groups, prior=alone.prior)
+            right = alone.engine.top(query, k, groups=alone._groups, prior=alone.prior)
+            assert np.array_equal(rows, right[0])
+            assert np.array_equal(scores, right[1])
+    assert asked["top"] == {0.0: 14, 1.0: 8}.get(share, asked["top"])
+    assert asked["top"] > 8 or share == 1.0
 
 
 @pytest.mark.parametrize("large", [10**6, 100], ids=["compared in full", "product codes"])

@@ -6,6 +6,7 @@ fetched and scored here, by the same engine: one question instead of several abo
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import OrderedDict
@@ -30,6 +31,8 @@ from .layout import Layout, Numbering
 
 FEW = 4096
 """Up to so many rows are fetched rather than scored where they are."""
+WARY = 20
+"""So many questions are asked for all that may be needed after one whose answers were not enough."""
 KEPT_ROWS = 65_536
 """Rows fetched before that are kept: every search asks for the same usual ones."""
 
@@ -83,6 +86,7 @@ class ClusterEngine:
         self._recognised: tuple[Any, Any] | None = None
         self._kept: OrderedDict[bytes, _Fetched] = OrderedDict()
         self._lock = threading.Lock()
+        self._wary = 0
 
     def __len__(self) -> int:
         return len(self._layout.rows)
@@ -110,26 +114,47 @@ class ClusterEngine:
         elif k < 1:
             raise ValueError(f"k must be positive, got {k}")
         slim, layout = _slim(query), self._layout
+        counts = self._counts(k) if own else dict.fromkeys(self._filled(), k)
         requests: dict[int, tuple[Any, ...]] = {}
-        for shard in np.flatnonzero(layout.rows.of_shard):
+        for shard, count in counts.items():
             given = None
             if not own:
-                mine = layout.rows.of_all(int(shard), np.arange(layout.rows.of_shard[shard]))
+                mine = layout.rows.of_all(shard, np.arange(layout.rows.of_shard[shard]))
                 given = tuple(None if each is None else each[mine] for each in (groups, prior))
-            requests[int(shard)] = (layout.keys[shard], slim, k, given)
+            requests[shard] = (layout.keys[shard], slim, count, given)
         found = self._ask("top", requests)
+        more = _unfinished(found, counts, k)
+        if more:
+            self._wary = WARY
+            found |= self._ask("top", {s: (layout.keys[s], slim, k, None) for s in more})
         rows = np.concatenate(
             [np.empty(0, np.int64), *(layout.rows.of_all(s, ids) for s, (ids, _) in found.items())]
         )
         scores = np.concatenate([np.empty(0, np.float32), *(scores for _, scores in found.values())])
         if own and len(scores) > k:  # most of what many shards name: a picture is named once
-            some = np.flatnonzero(scores >= np.partition(scores, len(scores) - k)[len(scores) - k])
+            some = np.flatnonzero(scores >= _kth(scores, k))
             rows, scores = rows[some], scores[some]
         order = np.lexsort((rows, -scores))
         if groups is not None:
             _, first = np.unique(groups[rows[order]], return_index=True)
             order = order[np.sort(first)]
         return rows[order[:k]], scores[order[:k]]
+
+    def _filled(self) -> list[int]:
+        """The shards that have rows."""
+        return [int(shard) for shard in np.flatnonzero(self._layout.rows.of_shard)]
+
+    def _counts(self, k: int) -> dict[int, int]:
+        """How many of its best each shard is asked for: the k best of all are nearly always among them.
+
+        Fewer are found faster. Where pictures that are alike lie together that is in vain: then, for a while,
+        each is asked for k.
+        """
+        pictures = self._layout.pictures.of_shard
+        self._wary -= 1
+        share = pictures / max(int(pictures.sum()), 1)
+        wanted = {s: k if self._wary >= 0 else likely(k, float(share[s])) for s in self._filled()}
+        return {s: k if count >= pictures[s] else count for s, count in wanted.items()}
 
     def project(self, query: Query, axis: int, ids: Ids | None = None, threads: int | None = None) -> Scores:
         """See `Engine.project`."""
@@ -280,6 +305,25 @@ class ClusterEngine:
         if own:
             self._recognised = (groups, prior)
         return own
+
+
+def likely(k: int, share: float) -> int:
+    """How many of the k best lie in a share of the pictures, if chance has dealt them, and some more."""
+    return min(k, math.ceil(k * share + 5 * math.sqrt(k * share * (1 - share)) + 4))
+
+
+def _kth(scores: Scores, k: int) -> float:
+    """The k-th largest; below all where there are fewer."""
+    return float(np.partition(scores, len(scores) - k)[len(scores) - k]) if len(scores) >= k else -np.inf
+
+
+def _unfinished(found: dict[int, tuple[Ids, Scores]], counts: dict[int, int], k: int) -> list[int]:
+    """Shards that were asked for fewer than k and may have more of the k best: their last is among those."""
+    few = [s for s, (_, own) in found.items() if len(own) == counts[s] < k]
+    if not few:
+        return []
+    least = _kth(np.concatenate([scores for _, scores in found.values()]), k)
+    return [s for s in few if found[s][1][-1] >= least]
 
 
 def ask(fleet: Fleet, name: str, requests: dict[int, tuple[Any, ...]]) -> dict[int, Any]:

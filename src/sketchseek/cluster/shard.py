@@ -14,7 +14,7 @@ import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 
 LEASE_S = 60.0
 """A shard that no front has asked for so long ends."""
+SCANS = frozenset({"scores", "top", "project"})
+"""Questions about many rows, each of which has all threads: they are answered one after the other. Side by
+side, all would be late, and then all fronts at work at once while the shard waits."""
 KEPT = 2
 """Versions of its rows that a shard holds besides those that fronts want: the newest, and the one before."""
 _NAMES = ("codes", "norms", "frames", "views", "is_line_art", "expansion")
@@ -102,6 +105,7 @@ class Shard:
         self._threads = threads
         self._held: dict[str, _Rows] = {}
         self._lock = threading.Lock()
+        self._turn = threading.Lock()
         self._fronts: dict[str, tuple[float, str | None]] = {}  # when each was seen, and what it wants
         self._layout: Layout | None = None
         self._ending = self._retired = False
@@ -239,7 +243,8 @@ class Shard:
         if self._delay:
             time.sleep(self._delay)
         key, *rest = arguments
-        answered = getattr(Questions, name)(self._rows(key), self._threads, *rest)
+        with self._turn if name in SCANS else nullcontext():
+            answered = getattr(Questions, name)(self._rows(key), self._threads, *rest)
         self._questions[name] += 1
         self._seconds[name] += time.monotonic() - began
         return answered
