@@ -12,6 +12,7 @@ import argparse
 import functools
 import json
 import shutil
+import sys
 import tempfile
 import threading
 from dataclasses import replace
@@ -107,6 +108,7 @@ def measure(folder: Path, drawn: list[dict]) -> dict:
             executable_path=browser_path, args=["--headless", "--no-sandbox"]
         )
         page = browser.new_page()
+        page.on("console", lambda said: print(said.text, file=sys.stderr))
         page.goto(address)
         found: dict = page.evaluate(MEASURE, [address, drawn])
         browser.close()

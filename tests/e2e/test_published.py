@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gzip
 import importlib.util
 import json
 import re
@@ -321,6 +322,16 @@ def longer(path: Path) -> None:
     path.write_bytes(path.read_bytes() + b"more")
 
 
+def bomb(path: Path) -> None:
+    """A file that says what it is, and unpacks to a thousand times what it should."""
+    data = gzip.compress(bytes(2**28))
+    path.write_bytes(data)
+    manifest = json.loads((path.parents[1] / MANIFEST).read_bytes())
+    part = next(p for p in manifest["codes"] if p["file"].endswith(path.name))
+    part["bytes"] = len(data)
+    (path.parents[1] / MANIFEST).write_text(json.dumps(manifest))
+
+
 def changed(**fields: Any) -> Callable[[Path], None]:
     def change(site: Path) -> None:
         manifest = json.loads((site / MANIFEST).read_bytes())
@@ -341,6 +352,7 @@ HOSTILE = {
     "tables longer": (to_file("tables", longer), "longer"),
     "names changed": (to_file("names", flip), "damaged"),
     "codes gone": (to_file("codes", Path.unlink), "missing"),
+    "codes without end": (to_file("codes", bomb), "damaged"),
     "not JSON": (lambda site: (site / MANIFEST).write_text("{"), "description"),
     "NaN": (lambda site: (site / MANIFEST).write_text('{"format": NaN}'), "description"),
     "a list": (lambda site: (site / MANIFEST).write_text("[]"), "description"),
@@ -390,6 +402,28 @@ def test_a_hostile_index_is_a_sentence(
     )
     for name, (_, sentence) in HOSTILE.items():
         assert sentence in said[name], (name, said[name])
+
+
+class BreaksOff(Quiet):
+    """A server that goes away in the middle of the codes."""
+
+    def copyfile(self, source: Any, out: Any) -> None:
+        """All of a file, or half of it."""
+        data = source.read()
+        broken = "codes-" in self.path
+        out.write(data[: len(data) // 2] if broken else data)
+        self.close_connection = broken
+
+
+def test_a_connection_that_breaks_off_is_no_damage(
+    visit: Callable[..., Page], site: str, served: tuple[Path, str]
+) -> None:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(BreaksOff, directory=served[0]))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    page = visit(f"http://127.0.0.1:{server.server_port}/deep/icons/", may_fail=True, ready="")
+    expect(page.locator("#trouble")).to_contain_text("does not answer")
+    server.shutdown()
+    server.server_close()
 
 
 def test_the_page_says_it(visit: Callable[..., Page], hostile: dict[str, str]) -> None:

@@ -30,19 +30,20 @@ function require(holds, sentence) {
   if (!holds) throw new Unfit(sentence);
 }
 
+/** What the network gives, or the sentence for when it gives nothing. */
+const fromNetwork = (promise) => promise.catch(() => {
+  throw Object.assign(new Unfit("The site does not answer. Are you offline?"), { status: 0 });
+});
+
 /** The bytes of a file of the site; `tell` hears how many have come. */
 async function fetched(address, size, tell) {
-  let response;
-  try {
-    response = await fetch(address);
-  } catch {
-    throw Object.assign(new Unfit("The site does not answer. Are you offline?"), { status: 0 });
-  }
+  const response = await fromNetwork(fetch(address));
   require(response.ok, `A file of the index is missing (${response.status}).`);
   const bytes = new Uint8Array(size);
   let at = 0;
   const reader = response.body.getReader();
-  for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+  const next = () => fromNetwork(reader.read());
+  for (let piece = await next(); !piece.done; piece = await next()) {
     require(at + piece.value.length <= size, "A file of the index is longer than it should be.");
     bytes.set(piece.value, at);
     at += piece.value.length;
@@ -209,9 +210,7 @@ async function openSlice({ site, slice }) {
 
 /** workers: how many are to scan the collection; where nobody says, `most` for a large one. */
 async function open({ site, workers, most }) {
-  const response = await fetch(new URL("index.json", site)).catch(() => {
-    throw Object.assign(new Unfit("The site does not answer. Are you offline?"), { status: 0 });
-  });
+  const response = await fromNetwork(fetch(new URL("index.json", site)));
   require(response.ok, `There is no published index here (${response.status}).`);
   const manifest = checked(await response.json().catch(() => {
     throw new Unfit("The index's description is not one.");
