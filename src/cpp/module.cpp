@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
@@ -46,14 +47,17 @@ void require_finite(const Array& values, const char* sentence) {
   for (size_t i = 0; i < values.size(); ++i) require(std::isfinite(values.data()[i]), sentence);
 }
 
-// in_parallel with the interpreter's lock released, which is asked for a signal now and then.
+// Whether no signal's handler has raised: asked for now and then, without the interpreter's lock.
+bool signals_allow() {
+  nb::gil_scoped_acquire lock;
+  return PyErr_CheckSignals() == 0;
+}
+
+// in_parallel with the interpreter's lock released.
 template <class Work>
 void without_lock(int64_t count, int64_t chunk, int threads, Work work) {
   nb::gil_scoped_release free;
-  in_parallel(count, chunk, threads, work, [] {
-    nb::gil_scoped_acquire lock;
-    return PyErr_CheckSignals() == 0;
-  });
+  in_parallel(count, chunk, threads, work, signals_allow);
 }
 
 template <class T>
@@ -61,6 +65,15 @@ Out<T> handed_over(std::vector<T>&& values) {
   auto* kept = new std::vector<T>(std::move(values));
   nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
   return Out<T>(kept->data(), {kept->size()}, owner);
+}
+
+// Of each place 13 numbers: the hit's, the picture's, score, confidence, scale, mirrored, rotation, dx, dy, box.
+Out<double> places_of(const Answer& answer) {
+  std::vector<double> out;
+  for (const Place& p : answer.places)
+    out.insert(out.end(), {(double)p.hit, (double)p.picture, p.score, p.confidence, p.scale, (double)p.mirrored,
+                           p.rotation, p.dx, p.dy, p.box[0], p.box[1], p.box[2], p.box[3]});
+  return handed_over(std::move(out));
 }
 
 struct Build {
@@ -152,6 +165,9 @@ class Collection {
 
   int64_t size() const { return db_.n; }
   const char* build() const { return build_.name; }
+  const Database& rows() const { return db_; }
+  const Kernels& kernels() const { return *kernels_; }
+  const Filter* filter() const { return build_.filter; }
 
   // Bytes of everything that a search reads.
   int64_t bytes() const {
@@ -369,7 +385,60 @@ class Collection {
   std::atomic<int64_t> laid_out_bytes_{0};
 };
 
-// A published collection, searched as browsers do (search/search.hpp): for tests, which hold it to the reference.
+// A native collection, searched by shape as browsers do (search/search.hpp), the whole of it without Python.
+class ShapeSearch {
+ public:
+  // What `Published` says; the collection's rows are used where they lie.
+  ShapeSearch(const Collection& collection, In<double, 1> settings, In<double, 1> model, In<int32_t, 2> pictures,
+              In<float, 2> frames, In<int8_t, 2> made_up)
+      : frames_(frames), made_up_(made_up) {
+    const Published given{settings.data(),          (int64_t)settings.size(),  model.data(),  (int64_t)model.size(),
+                          pictures.data(),          (int64_t)pictures.shape(0), frames.data(), nullptr,
+                          (int64_t)frames.shape(0), made_up.data(),             (int64_t)made_up.shape(0)};
+    require(pictures.shape(1) == 4 && frames.shape(1) == 4 && (int64_t)frames.shape(0) == collection.size(),
+            "pictures must be (n, 4) and frames (rows, 4)");
+    const char* fault = Opened::fault_of(given);
+    require(!fault, fault);
+    const Database& rows = collection.rows();
+    require(rows.bytes && settings.data()[0] == rows.nx && settings.data()[1] == rows.no &&
+                settings.data()[2] == rows.kernels && (int64_t)made_up.shape(1) == rows.dimensions(),
+            "the collection must have one-byte codes of these settings");
+    opened_.emplace(given, collection.kernels(), collection.filter(), rows);
+  }
+
+  // present, and `places_of` the answer. points (4, n): x, y, angle, weight, in a frame of that width and height.
+  nb::tuple search(In<float, 2> points, double width, double height, int64_t k, int64_t offset, bool mirror, double turn,
+                   int threads) const {
+    const size_t n = points.shape(1);
+    require(points.shape(0) == 4 && n > 0, "points must be (4, n), at least one");
+    require_finite(points, "points must be finite");
+    require(k > 0 && k <= 1 << 30 && offset >= 0 && offset <= 1 << 30, "k must be positive and offset not negative");
+    require(turn >= 0 && turn <= 180, "turn must be from 0 to 180 degrees");
+    require(threads > 0, "threads must be positive");
+    Points drawn;
+    const float* at = points.data();
+    for (std::vector<float>* each : {&drawn.x, &drawn.y, &drawn.angle, &drawn.weight}) each->assign(at, at + n), at += n;
+    drawn.width = width, drawn.height = height;
+    Options options;
+    options.k = k, options.offset = offset, options.mirror = mirror, options.turn = turn;
+    options.parallel = [&](int64_t count, int64_t chunk, const std::function<void(int64_t, int64_t)>& work) {
+      in_parallel(count, chunk, threads, work, signals_allow);
+    };
+    Answer answer;
+    {
+      nb::gil_scoped_release free;
+      answer = opened_->search(drawn, options);
+    }
+    return nb::make_tuple(answer.present, places_of(answer));
+  }
+
+ private:
+  In<float, 2> frames_;  // kept, as long as they are used
+  In<int8_t, 2> made_up_;
+  std::optional<Opened> opened_;
+};
+
+// A published collection, searched from strokes by the kernels of browsers: for tests, which hold it to the reference.
 class PublishedCollection {
  public:
   PublishedCollection(In<double, 1> settings, In<double, 1> model, In<int32_t, 2> pictures, In<float, 2> frames,
@@ -387,7 +456,7 @@ class PublishedCollection {
     opened_.emplace(given, kernels_portable);
   }
 
-  // present, then of each place: the hit's number, the picture's, score, confidence, scale, mirrored, rotation, dx, dy, box.
+  // present, and `places_of` the answer.
   nb::tuple search(In<double, 2> strokes, In<int32_t, 1> lengths, int64_t k, int64_t offset, bool mirror, double turn) const {
     int64_t points = 0;
     for (size_t i = 0; i < lengths.size(); ++i) points += std::max(lengths.data()[i], 0);
@@ -401,11 +470,7 @@ class PublishedCollection {
       fault = opened_->search(strokes.data(), lengths.data(), (int64_t)lengths.size(), options, answer);
     }
     require(!fault, fault);
-    std::vector<double> out;
-    for (const Place& p : answer.places)
-      out.insert(out.end(), {(double)p.hit, (double)p.picture, p.score, p.confidence, p.scale, (double)p.mirrored,
-                             p.rotation, p.dx, p.dy, p.box[0], p.box[1], p.box[2], p.box[3]});
-    return nb::make_tuple(answer.present, handed_over(std::move(out)));
+    return nb::make_tuple(answer.present, places_of(answer));
   }
 
  private:
@@ -564,6 +629,11 @@ NB_MODULE(_engine, m) {
       .def("settle", &Collection::settle, "vectors"_a, "norms"_a, "weights"_a, "kernels"_a, "steps"_a, "frequencies"_a,
            "ids"_a, "starts"_a, "poses"_a, "threads"_a)
       .def("energy", &Collection::energy, "factors"_a, "table"_a, "cells"_a, "ids"_a, "threads"_a);
+  nb::class_<ShapeSearch>(m, "ShapeSearch")
+      .def(nb::init<const Collection&, In<double, 1>, In<double, 1>, In<int32_t, 2>, In<float, 2>, In<int8_t, 2>>(),
+           nb::keep_alive<1, 2>(), "collection"_a, "settings"_a, "model"_a, "pictures"_a, "frames"_a, "made_up"_a)
+      .def("search", &ShapeSearch::search, "points"_a, "width"_a, "height"_a, "k"_a, "offset"_a, "mirror"_a, "turn"_a,
+           "threads"_a);
   nb::class_<PublishedCollection>(m, "PublishedCollection")
       .def(nb::init<In<double, 1>, In<double, 1>, In<int32_t, 2>, In<float, 2>, In<int8_t, 2>, In<int8_t, 2>>(),
            "settings"_a, "model"_a, "pictures"_a, "frames"_a, "codes"_a, "made_up"_a)

@@ -1,8 +1,9 @@
-"""The search of browsers, in C++, against `search.search`: the same hits, places and chances."""
+"""The search in C++, here and as in browsers, against `search_by_steps`: the same hits and chances."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +14,9 @@ from sketchseek.contours.made_up import random_curves, random_shape
 from sketchseek.contours.outline import weighed
 from sketchseek.contours.points import FRAME, Points
 from sketchseek.demo import drawings
-from sketchseek.publish.layout import Layout
-from sketchseek.search.hit import Hits
-from sketchseek.search.search import Options, search
+from sketchseek.search.hit import Hits, Place
+from sketchseek.search.layout import Layout
+from sketchseek.search.search import Options, search, search_by_steps
 from sketchseek.search.view import PictureContours, View, view_of
 from sketchseek.shape.engine import _engine
 from sketchseek.shape.settings import Settings
@@ -46,6 +47,16 @@ def collection(view: View) -> _engine.PublishedCollection:
     return _engine.PublishedCollection(
         layout.settings, layout.model, layout.pictures, layout.frames, layout.codes, layout.made_up
     )
+
+
+def places_of(hits: Hits, numbers: dict[str, int]) -> np.ndarray:
+    """Hits as the engine's rows."""
+    rows = []
+    for i, hit in enumerate(hits):
+        for p in (Place(hit.score, hit.pose, hit.box), *hit.also):
+            pose = (p.pose.scale, p.pose.mirrored, p.pose.rotation, p.pose.dx, p.pose.dy)
+            rows.append([i, numbers[hit.id], p.score, hit.confidence, *pose, *p.box])
+    return np.array(rows).reshape(-1, 13)
 
 
 def strokes_of(path: Path) -> list[np.ndarray]:
@@ -81,25 +92,68 @@ def check(view: View, hits: Hits, present: float, places: np.ndarray) -> None:
 
 
 def test_the_same_as_the_reference(view: View) -> None:
-    published = collection(view)
+    published, numbers = collection(view), {view.id(i): i for i in range(len(view))}
     shapes = {name: strokes_of(path) for name, path in drawings().items()}
     for seed in range(3):
         corners = random_shape(np.random.default_rng(seed))
         shapes[f"made up {seed}"] = [np.concatenate([corners, corners[:1]]), corners[::7] * 0.3 + 40]
     for number, strokes in enumerate(shapes.values()):
         options = Options(k=20, offset=number % 3 * 10, mirror=number % 4 > 0, expand=0, blend=0)
-        hits = search(view, Sketch.from_strokes(strokes), options)
+        hits = search_by_steps(view, Sketch.from_strokes(strokes), options)
         check(view, hits, *asked(published, strokes, options))
+        native = search(view, Sketch.from_strokes(strokes), options)
+        assert [hit.rank for hit in native] == [hit.rank for hit in hits]
+        check(view, hits, native.present, places_of(native, numbers))
 
 
 @pytest.mark.parametrize("turn", [10.0, 180.0])
 def test_turned(view: View, turn: float) -> None:
-    published = collection(view)
+    published, numbers = collection(view), {view.id(i): i for i in range(len(view))}
     for name in ("heart", "fish"):
         strokes, options = strokes_of(drawings()[name]), Options(k=8, turn=turn, expand=0, blend=0)
-        hits = search(view, Sketch.from_strokes(strokes), options)
+        hits = search_by_steps(view, Sketch.from_strokes(strokes), options)
         assert turn < 180 or any(hit.rotation for hit in hits)
         check(view, hits, *asked(published, strokes, options))
+        native = search(view, Sketch.from_strokes(strokes), options)
+        check(view, hits, native.present, places_of(native, numbers))
+
+
+def test_what_the_engine_does_not_know_goes_step_by_step(view: View) -> None:
+    drawing = Sketch.from_strokes(strokes_of(drawings()["heart"]))
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("the engine was asked")
+
+    other = replace(view)
+    other.__dict__["searcher"] = refuse
+    with pytest.raises(AssertionError, match="asked"):
+        search(other, drawing, Options(rejected=[]))
+    for options in (
+        Options(5, method="projections"),
+        Options(5, folder="/"),
+        Options(5, rejected=[view.id(0)]),
+        Options(5, clutter=0.0),
+        Options(5, evenness=0.0),
+    ):
+        assert search(other, drawing, options) == search_by_steps(view, drawing, options)
+    blank = replace(drawing, points=drawing.points.take(np.arange(0)))
+    assert len(search(other, blank, Options(5))) == 5
+
+
+def test_rows_of_floats_go_step_by_step() -> None:
+    floats = view_of([picture(seed) for seed in range(30)], Settings.preset("compact"), "float32")
+    drawing = Sketch.from_strokes(strokes_of(drawings()["heart"]))
+    assert floats.searcher is None
+    assert search(floats, drawing, Options(5)) == search_by_steps(floats, drawing, Options(5))
+
+
+def test_threads_change_nothing(view: View) -> None:
+    drawing = Sketch.from_strokes(strokes_of(drawings()["fish"]))
+    one, two = (search(view, drawing, Options(30, threads=threads)) for threads in (1, 2))
+    assert one == two
+    assert one.present == two.present
+    with pytest.raises(ValueError, match="threads must be positive"):
+        search(view, drawing, Options(threads=0))
 
 
 def test_a_drawing_that_cannot_be_searched_for(view: View) -> None:
@@ -117,7 +171,8 @@ def test_a_drawing_that_cannot_be_searched_for(view: View) -> None:
 
 
 def test_what_does_not_hold_is_said() -> None:
-    layout = Layout.of(view_of([picture(1), picture(2)], Settings.preset("compact"), smallest=0.6))
+    view = view_of([picture(1), picture(2)], Settings.preset("compact"), smallest=0.6)
+    layout = Layout.of(view)
 
     def opened(**other: np.ndarray) -> None:
         names = ("settings", "model", "pictures", "frames", "codes", "made_up")
@@ -128,7 +183,12 @@ def test_what_does_not_hold_is_said() -> None:
         array[at] = value
         return {name: array}
 
+    def native(**other: np.ndarray) -> None:
+        names = ("settings", "model", "pictures", "frames", "made_up")
+        view.collection.engine.searcher(**{name: other.get(name, getattr(layout, name)) for name in names})
+
     opened()
+    native()
     for other, said in (
         ({"settings": layout.settings[:-1]}, "wrong length"),
         ({"settings": np.empty(0)}, "no proper settings"),
@@ -145,3 +205,20 @@ def test_what_does_not_hold_is_said() -> None:
     ):
         with pytest.raises(ValueError, match=said):
             opened(**other)
+        with pytest.raises(ValueError, match=said):
+            native(**other)
+    for other in ({"frames": layout.frames[1:]}, {"pictures": layout.pictures[:, :3].copy()}):
+        with pytest.raises(ValueError, match="must be"):
+            native(**other)
+    with pytest.raises(ValueError, match="one-byte codes of these settings"):
+        native(settings=Layout.of(view_of([picture(1)], Settings.preset("precise"))).settings)
+    searcher = view.searcher
+    points = Sketch.from_strokes(strokes_of(drawings()["fish"])).points
+    usual = {"k": 3, "offset": 0, "mirror": True, "turn": 0.0}
+    with pytest.raises(ValueError, match="finite"):
+        searcher(replace(points, x=points.x * np.nan), **usual)
+    with pytest.raises(ValueError, match="at least one"):
+        searcher(points.take(np.arange(0)), **usual)
+    for name, value in (("k", 0), ("offset", -1), ("turn", 200.0), ("turn", np.nan)):
+        with pytest.raises(ValueError, match=name):
+            searcher(points, **{**usual, name: value})

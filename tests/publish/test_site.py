@@ -16,9 +16,8 @@ from sketchseek import Index
 from sketchseek.cli import main
 from sketchseek.errors import SketchseekError
 from sketchseek.publish import ENGINES, MANIFEST, publish
-from sketchseek.publish.layout import distinct
 from sketchseek.publish.names import Label, labelled, published_names, read_labels
-from sketchseek.publish.parts import packed
+from sketchseek.publish.parts import distinct, packed
 
 ENGINE = Path(__file__).parents[2] / "src" / "sketchseek" / "publish" / "engine"
 built = pytest.mark.skipif(

@@ -1,4 +1,5 @@
-// A published collection, from flat arrays that nobody has checked: what does not hold is answered with a sentence.
+// A collection that is searched by shape, from flat arrays that nobody has checked: what does not hold is answered with a
+// sentence.
 #pragma once
 #include <cmath>
 #include <memory>
@@ -8,7 +9,7 @@
 
 namespace sketchseek {
 
-// Everything in the order in which publish/layout.py writes it.
+// Everything in the order in which search/layout.py writes it.
 struct Published {
   const double* settings;   // nx, no, S, max_translation, translation_step, then the arrays of `Settings`
   int64_t settings_count;
@@ -72,18 +73,24 @@ class Opened {
   }
 
   // Of what has no fault. The arrays are used where they lie.
-  Opened(const Published& p, const Kernels& kernels)
+  Opened(const Published& p, const Kernels& kernels) : Opened(p, kernels, nullptr, rows_of(p, settings_of(p.settings))) {}
+
+  // The same over rows that somebody keeps already, with norms.
+  Opened(const Published& p, const Kernels& kernels, const Filter* filter, const Database& rows)
       : model_(model_of(p.model)),
-        pictures_(settings_of(p.settings), p.codes, p.frames, pictures_of(p), p.rows),
-        search_(kernels, pictures_, model_, p.made_up, p.made_up_count) {}
+        pictures_(settings_of(p.settings), rows, p.frames, pictures_of(p)),
+        search_(kernels, filter, pictures_, model_, p.made_up, p.made_up_count) {}
 
   // strokes: x, y after one another, `lengths` points each. A sentence where it cannot be searched for.
   const char* search(const double* strokes, const int32_t* lengths, int64_t count, const Options& options, Answer& out,
                      const std::vector<int64_t>* rows = nullptr) const {
     for (size_t i = 0; rows && i < rows->size(); ++i)
-      if ((*rows)[i] < 0 || (*rows)[i] >= pictures_.rows.db.n) return "A row that was found is none of the index.";
+      if ((*rows)[i] < 0 || (*rows)[i] >= pictures_.rows.n) return "A row that was found is none of the index.";
     return asked(strokes, lengths, count, options, [&](const Points& points) { out = search_(points, options, rows); });
   }
+
+  // points: at least one.
+  Answer search(const Points& points, const Options& options) const { return search_(points, options); }
 
   // See `Searcher::scan`.
   const char* scan(const double* strokes, const int32_t* lengths, int64_t count, const Options& options,
@@ -167,6 +174,17 @@ class Opened {
     return out;
   }
 
+  Opened(const Published& p, const Kernels& kernels, const Filter* filter, std::unique_ptr<const Rows> own)
+      : Opened(p, kernels, filter, own->db) {
+    own_ = std::move(own);
+  }
+
+  static std::unique_ptr<const Rows> rows_of(const Published& p, const Settings& s) {
+    const std::vector<float> norms = norms_of(p.codes, p.rows, s);
+    return std::make_unique<Rows>(p.codes, true, p.rows, s.nx, s.no, norms.data(), s.kernels());
+  }
+
+  std::unique_ptr<const Rows> own_;
   const Model model_;
   const Pictures pictures_;
   const Searcher search_;

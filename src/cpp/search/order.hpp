@@ -141,7 +141,7 @@ class Order {
     std::vector<float> factors(each.size());
     for (size_t c = 0; c < each.size(); ++c) factors[c] = (float)(each[c] * scales_[c]);
     std::vector<float> out(rows.size() * kCells * kCells);
-    kernels_.energy(pictures_.rows.db, Cells{factors.data(), table.data(), kCells, kSamplesOfCell},
+    kernels_.energy(pictures_.rows, Cells{factors.data(), table.data(), kCells, kSamplesOfCell},
                     Range{0, (int64_t)rows.size(), rows.data()}, out.data());
     return out;
   }
@@ -183,7 +183,7 @@ class Order {
     }
     const KeptMaps maps = settings_.maps(kernel);
     std::vector<float> out(rows.size() * sampled_.size());
-    kernels_.densities(pictures_.rows.db, Range{0, (int64_t)rows.size(), rows.data()}, maps.view(), some.view(),
+    kernels_.densities(pictures_.rows, Range{0, (int64_t)rows.size(), rows.data()}, maps.view(), some.view(),
                        scales_.data(), shifts.data(), out.data());
     return out;
   }

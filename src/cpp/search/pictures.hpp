@@ -40,15 +40,14 @@ struct Picture {
 
 class Pictures {
  public:
-  // codes (rows, D) are used where they lie; frames (rows, 4); views: rows of each picture.
-  Pictures(const Settings& settings, const int8_t* codes, const float* frames, std::vector<Picture>&& pictures, int64_t n)
+  // rows of one-byte codes, and frames (rows, 4), are used where they lie.
+  Pictures(const Settings& settings, const Database& rows, const float* frames, std::vector<Picture>&& pictures)
       : settings(settings),
-        codes(codes),
+        rows(rows),
         frames(frames),
         pictures(std::move(pictures)),
-        rows(codes, true, n, settings.nx, settings.no, norms_of(codes, n, settings).data(), settings.kernels()),
-        picture_of(n),
-        shares(n) {
+        picture_of(rows.n),
+        shares(rows.n) {
     constexpr double kPartPower = 0.1, kPrior = 0.15;  // shape/views.py, search/ranking.py
     bool parts = false;
     for (size_t p = 0; p < this->pictures.size(); ++p) {
@@ -67,14 +66,13 @@ class Pictures {
   }
 
   size_t size() const { return pictures.size(); }
-  bool has_windows() const { return (int64_t)pictures.size() != rows.db.n; }
+  bool has_windows() const { return (int64_t)pictures.size() != rows.n; }
   float weighted(float score, int64_t row) const { return prior.empty() ? score : score * prior[row]; }
 
   const Settings settings;
-  const int8_t* const codes;
+  const Database& rows;
   const float* const frames;
   const std::vector<Picture> pictures;
-  const Rows rows;
   std::vector<int32_t> picture_of;  // (rows,)
   std::vector<float> shares;        // (rows,): the size of each view beside its picture's first
   std::vector<float> prior;         // (rows,), or empty where all are 1

@@ -59,12 +59,17 @@ inline PosedQuery posed(const std::vector<QueryPose>& poses, const Settings& set
   constexpr float kCodeUnit = 1.0f / (1 << 24);
   Poses out;
   const std::vector<double> scales = settings.component_scales();
+  std::vector<std::vector<double>> weights;
+  for (int s = 0; s < settings.kernels(); ++s) weights.push_back(settings.component_weights(s));
   out.frequencies = settings.frequencies;
   out.mirror = mirror;
   for (const QueryPose& pose : poses) {
     const float inverse = pose.norm > 0 ? 1 / pose.norm : 0;
-    for (size_t c = 0; c < pose.vector.size(); ++c)
+    for (size_t c = 0; c < pose.vector.size(); ++c) {
       out.full.push_back(pose.vector[c] * (float)scales[c] * inverse * kCodeUnit);
+      const double length = std::sqrt(weights[pose.kernel][c]) * scales[c];  // `NativeEngine._dual`
+      out.dual.push_back(length > 0 ? (float)(1 / length) : 0);
+    }
     const double step = settings.translation_step * pose.size;
     out.steps.push_back(step * kRadians);
     out.reach.push_back((int32_t)std::floor(settings.max_translation / pose.size / step + 1e-9));

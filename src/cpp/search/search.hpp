@@ -1,6 +1,7 @@
 // One search by shape, the whole of it: strokes and a collection -> placed hits with confidence. search/search.py says why
 // each step is what it is; here it is in the same order, for a browser, and held to it by tests.
 #pragma once
+#include <functional>
 #include <limits>
 
 #include "../settle.hpp"
@@ -13,6 +14,8 @@ struct Options {
   int64_t k = 20, offset = 0;
   bool mirror = true;
   double turn = 0;  // degrees either way
+  // parallel(count, chunk, work) does work(begin, end) for chunks of 0 ... count; null: one after the other.
+  std::function<void(int64_t, int64_t, const std::function<void(int64_t, int64_t)>&)> parallel;
 };
 
 // A place of a hit, in the picture: as `Place`. hit: its number among those that are shown.
@@ -30,9 +33,12 @@ struct Answer {
 
 class Searcher {
  public:
-  // made_up: codes (made_up_count, D) of contours of nothing in particular, for collections of few pictures.
-  Searcher(const Kernels& kernels, const Pictures& pictures, const Model& model, const int8_t* made_up, int64_t made_up_count)
+  // filter: null for none. made_up: codes (made_up_count, D) of contours of nothing in particular, for collections of few
+  // pictures.
+  Searcher(const Kernels& kernels, const Filter* filter, const Pictures& pictures, const Model& model,
+           const int8_t* made_up, int64_t made_up_count)
       : kernels_(kernels),
+        filter_(filter),
         pictures_(pictures),
         settings_(pictures.settings),
         model_(model),
@@ -43,7 +49,7 @@ class Searcher {
   // to say, when several parts are scanned at once.
   std::pair<std::vector<int64_t>, std::vector<float>> scan(const Points& points, const Options& options) const {
     const Asked asked(kernels_, points, settings_, turns(options.turn, kTurnStep), options.mirror);
-    return best(asked, std::max<int64_t>(options.offset + options.k, kCandidates));
+    return best(asked, std::max<int64_t>(options.offset + options.k, kCandidates), options);
   }
 
   // rows : those of the best pictures, from `scan` of all parts; null where nobody has looked yet.
@@ -54,7 +60,8 @@ class Searcher {
     const int64_t wanted = options.offset + options.k;
     const int64_t count = std::min<int64_t>(std::max(wanted, kJudged), (int64_t)pictures_.size());
     Asked asked(kernels_, points, settings_, turns(options.turn, kTurnStep), options.mirror);
-    Ranking ranking = ranked(asked, std::min<int64_t>(std::max(count, kCandidates), (int64_t)pictures_.size()), rows);
+    const int64_t candidates = std::min<int64_t>(std::max(count, kCandidates), (int64_t)pictures_.size());
+    Ranking ranking = ranked(asked, candidates, options, rows);
     std::vector<double> scores;
     Ranking rest(ranking.begin() + std::min<size_t>(ranking.size(), kCandidates), ranking.end());
     ranking.resize(ranking.size() - rest.size());
@@ -85,22 +92,23 @@ class Searcher {
     PosedQuery query;
   };
 
-  std::pair<std::vector<int64_t>, std::vector<float>> best(const Asked& asked, int64_t k) const {
-    const auto alone = [](int64_t count, int64_t chunk, auto work) {
+  std::pair<std::vector<int64_t>, std::vector<float>> best(const Asked& asked, int64_t k, const Options& options) const {
+    const auto parallel = [&](int64_t count, int64_t chunk, auto work) {
+      if (options.parallel) return options.parallel(count, chunk, work);
       for (int64_t at = 0; at < count; at += chunk) work(at, std::min(count, at + chunk));
     };
-    return best_rows(pictures_.rows.db, kernels_, nullptr, asked.query, k,
+    return best_rows(pictures_.rows, kernels_, filter_, asked.query, k,
                      pictures_.has_windows() ? pictures_.picture_of.data() : nullptr,
-                     pictures_.prior.empty() ? nullptr : pictures_.prior.data(), alone);
+                     pictures_.prior.empty() ? nullptr : pictures_.prior.data(), parallel);
   }
 
   // The k best pictures, each by its best view (`rank`).
-  Ranking ranked(const Asked& asked, int64_t k, const std::vector<int64_t>* scanned) const {
+  Ranking ranked(const Asked& asked, int64_t k, const Options& options, const std::vector<int64_t>* scanned) const {
     std::vector<int64_t> rows;
     if (k < (int64_t)pictures_.size()) {
-      rows = scanned ? *scanned : best(asked, k).first;
+      rows = scanned ? *scanned : best(asked, k, options).first;
     } else {
-      for (int64_t i = 0; i < pictures_.rows.db.n; ++i) rows.push_back(i);
+      for (int64_t i = 0; i < pictures_.rows.n; ++i) rows.push_back(i);
     }
     Ranking found = located(asked, rows);
     std::stable_sort(found.begin(), found.end(), [&](const Placed& a, const Placed& b) {
@@ -113,7 +121,7 @@ class Searcher {
 
   Ranking located(const Asked& asked, const std::vector<int64_t>& rows) const {
     std::vector<Found> found(rows.size());
-    kernels_.locate(pictures_.rows.db, asked.query.view(), Range{0, (int64_t)rows.size(), rows.data()}, Guide::kExact, 0,
+    kernels_.locate(pictures_.rows, asked.query.view(), Range{0, (int64_t)rows.size(), rows.data()}, Guide::kExact, 0,
                     found.data());
     Ranking out;
     for (size_t i = 0; i < rows.size(); ++i) {
@@ -182,7 +190,7 @@ class Searcher {
       spread.push_back(pictures_.pictures[(size_t)at].begin);
     }
     std::vector<float> cosines(spread.size());
-    kernels_.score(pictures_.rows.db, asked.query.view(), Range{0, (int64_t)spread.size(), spread.data()}, kNoThreshold,
+    kernels_.score(pictures_.rows, asked.query.view(), Range{0, (int64_t)spread.size(), spread.data()}, kNoThreshold,
                    cosines.data());
     if (n < kFew && made_up_.db.n > n) {
       std::vector<float> more(made_up_.db.n);
@@ -288,7 +296,7 @@ class Searcher {
                         hit.dx * kRadians,
                         hit.dy * kRadians,
                         settings_.translation_step * hit.scale / fit * kRadians};
-      const Settled found = settle(pictures_.rows.db, all, hit.row, start);
+      const Settled found = settle(pictures_.rows, all, hit.row, start);
       if (std::isfinite(found.score)) hit.scale = (float)poses[found.pose].scale, hit.score = (float)found.score;
       hit.dx = (float)(found.x / kRadians), hit.dy = (float)(found.y / kRadians);
     }
@@ -358,6 +366,7 @@ class Searcher {
   }
 
   const Kernels& kernels_;
+  const Filter* const filter_;
   const Pictures& pictures_;
   const Settings& settings_;
   const Model& model_;

@@ -20,9 +20,9 @@ import numpy as np
 
 from ..errors import SketchseekError
 from ..search.evidence import NAMES
-from .layout import Layout, distinct
+from ..search.layout import Layout
 from .names import Label, labelled, published_names, read_labels
-from .parts import Parts, packed, put
+from .parts import Parts, distinct, packed, put
 
 if TYPE_CHECKING:
     from ..index import Index

@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 PACKED = 1 << 18
 """Bytes of thumbnails in a file: a search shows some twenty, and a thousand pictures take a few requests."""
 
@@ -34,6 +37,19 @@ class Parts:
         with gzip.GzipFile(fileobj=out, mode="wb", compresslevel=9, mtime=0) as file:
             file.write(data)
         return {**self.add(kind, out.getvalue()), "unpacked": len(data)}
+
+
+def distinct(codes: NDArray[np.int8]) -> tuple[NDArray[np.int8], NDArray[np.int32]]:
+    """The rows without those that are there already, and for each row which of them it is.
+
+    Icons are made of the same parts again and again.
+    """
+    rows = np.ascontiguousarray(codes).view(np.dtype((np.void, codes.shape[1]))).ravel()
+    _, first, which = np.unique(rows, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty(len(order), np.int32)
+    place[order] = np.arange(len(order))
+    return codes[first[order]], place[which.ravel()]
 
 
 def packed(pieces: Iterable[bytes], room: int = PACKED) -> Iterator[list[bytes]]:

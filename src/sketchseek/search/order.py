@@ -10,6 +10,8 @@ from .clutter import STRENGTH, local_scores
 from .evenness import evenness
 from .ranking import Collection, Ranking
 
+EVENNESS = 1.0
+"""What it counts that all of the drawing is there: the power of evenness in what orders hits."""
 MIRRORED = 0.99
 """What a mirrored hit's score counts, so that of two mirror images the one that was drawn comes first."""
 
@@ -20,7 +22,7 @@ def order_scores(
     ranking: Ranking,
     *,
     strength: float = STRENGTH,
-    power: float = 1.0,
+    power: float = EVENNESS,
     threads: int | None = None,
     is_line_art: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.float64]:

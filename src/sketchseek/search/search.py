@@ -8,6 +8,8 @@
 4. `place_hits` finds every place of the drawing in the hits that are shown, and refines it.
 
 `Index.search`, the evaluation, the figures and the server all come here: what is measured is what ships.
+By shape alone, over codes on this machine, the engine does all four in one step, as it does in a browser
+(src/cpp/search); `search_by_steps` is what it is held to.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,8 +29,8 @@ from ..shape.query import Query, turns
 from .clutter import STRENGTH
 from .confidence import JUDGED, model_for
 from .evidence import Opinion, features
-from .hit import Hit, Hits, Place, overlap
-from .order import order_scores, reordered
+from .hit import Hit, Hits, Place, Pose, overlap
+from .order import EVENNESS, order_scores, reordered
 from .ranking import Collection, Ranking, best_first, every_view, located, rank, refine, settled
 from .view import View
 
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
     from ..contours.drawing import Sketch
     from ..depiction import Depiction, PictureDescriber
     from ..shape.engine import Ids
+    from ..shape.engine.native import Searcher
 
 
 CANDIDATES = 500
@@ -87,7 +92,7 @@ class Options:
     rerank: str = "exact"
     neighborhood: int = 3
     clutter: float = STRENGTH
-    evenness: float = 1.0
+    evenness: float = EVENNESS
     threads: int | None = None
 
     def __post_init__(self) -> None:
@@ -143,6 +148,44 @@ def search(view: View, sketch: Sketch, options: Options) -> Hits:
     """The pictures that show the drawing best, each with the place where it does."""
     if len(view) == 0:
         return Hits()
+    if _is_usual(options) and len(sketch.points) and _depiction(view, options) is None:
+        searcher = view.searcher
+        if searcher is not None:
+            return _in_one_step(view, searcher, sketch, options)
+    return search_by_steps(view, sketch, options)
+
+
+def _is_usual(options: Options) -> bool:
+    """Whether nothing is asked for that the engine's own search does not know."""
+    among_all = options.method == "exhaustive" and options.folder is None and not options.rejected
+    return among_all and (options.clutter, options.evenness) == (STRENGTH, EVENNESS)
+
+
+def _in_one_step(view: View, searcher: Searcher, sketch: Sketch, options: Options) -> Hits:
+    """`search_by_steps`, by the engine."""
+    present, found = searcher(
+        sketch.points,
+        k=options.k,
+        offset=options.offset,
+        mirror=options.mirror,
+        turn=options.turn,
+        threads=options.threads,
+    )
+    hits = []
+    for i, mine in groupby(found.tolist(), key=itemgetter(0)):
+        rows = list(mine)
+        places = [
+            Place(round(score, 6), Pose(scale, bool(mirrored), rotation, dx, dy), (x0, y0, x1, y1))
+            for _, _, score, _, scale, mirrored, rotation, dx, dy, x0, y0, x1, y1 in rows
+        ]
+        _, number, _, confidence, *_ = rows[0]
+        known = {"rank": options.offset + int(i) + 1, "confidence": round(confidence, 6)}
+        hits.append(_hit(view, sketch, int(number), places, **known))
+    return Hits(hits, present)
+
+
+def search_by_steps(view: View, sketch: Sketch, options: Options) -> Hits:
+    """The same for a view that has pictures, step by step: whatever the options, by any engine."""
     shown = slice(options.offset, options.offset + options.k)
     answer = ranked(view, sketch, options)
     return Hits(place_hits(view, sketch, answer.take(shown), options), answer.present)

@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from ..contours.points import Box, Points
 from ..errors import SketchseekError
+from ..shape.engine.native import NativeEngine, Searcher
 from ..shape.views import SMALLEST, shares, views
 from .folders import Folders
+from .layout import Layout
 from .ranking import Collection
 
 if TYPE_CHECKING:
@@ -88,6 +90,21 @@ class View:
     @cached_property
     def _depiction(self) -> Depiction | None:
         return self.load_depiction()
+
+    @cached_property
+    def searcher(self) -> Searcher | None:
+        """The engine's own search by shape, over codes on this machine; None where there are others."""
+        engine = self.collection.engine
+        if not isinstance(engine, NativeEngine) or not engine.has_codes:
+            return None
+        layout = Layout.of(self)
+        return engine.searcher(
+            settings=layout.settings,
+            model=layout.model,
+            pictures=layout.pictures,
+            frames=layout.frames,
+            made_up=layout.made_up,
+        )
 
     @cached_property
     def _numbers(self) -> dict[bytes, int]:

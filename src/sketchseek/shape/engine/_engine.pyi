@@ -78,6 +78,28 @@ class Collection:
     ) -> tuple[NDArray[np.float64], Ints, NDArray[np.float64], NDArray[np.float64]]: ...
     def energy(self, factors: Floats, table: Floats, cells: int, ids: Ids, threads: int) -> Floats: ...
 
+class ShapeSearch:
+    def __init__(
+        self,
+        collection: Collection,
+        settings: NDArray[np.float64],
+        model: NDArray[np.float64],
+        pictures: Ints,
+        frames: Floats,
+        made_up: NDArray[np.int8],
+    ) -> None: ...
+    def search(
+        self,
+        points: Floats,
+        width: float,
+        height: float,
+        k: int,
+        offset: int,
+        mirror: bool,
+        turn: float,
+        threads: int,
+    ) -> tuple[float, NDArray[np.float64]]: ...
+
 class PublishedCollection:
     def __init__(
         self,

@@ -115,6 +115,15 @@ class NativeEngine:
         """Bytes that searches read, the vectors included."""
         return self._collection.bytes
 
+    @property
+    def has_codes(self) -> bool:
+        """Whether the vectors are one-byte codes."""
+        return self._bytes
+
+    def searcher(self, **arrays: Any) -> Searcher:
+        """The whole search by shape over these codes; `search.layout.Layout` says of what arrays."""
+        return Searcher(_engine.ShapeSearch(self._collection, **arrays))
+
     def scores(self, query: Query, ids: Ids | None = None, threads: int | None = None) -> Scores:
         """See `Engine.scores`."""
         return self._collection.scores(self._prepared(query), _ids(ids), _threads(threads))
@@ -243,6 +252,27 @@ class NativeEngine:
         """
         length = np.sqrt(self._settings.component_weights) * self._settings.component_scales
         return np.divide(1, length, out=np.zeros_like(length), where=length > 0)
+
+
+class Searcher:
+    """A collection that is searched by shape in C++, from a drawing's points to places (`search.search`)."""
+
+    def __init__(self, engine: _engine.ShapeSearch) -> None:
+        self._engine = engine
+
+    def __call__(
+        self, points: Points, *, k: int, offset: int, mirror: bool, turn: float, threads: int | None = None
+    ) -> tuple[float, NDArray[np.float64]]:
+        """How likely the thing is there at all, and places (n, 13), hit after hit, the best of each first.
+
+        Of each place: the hit's number from 0, the picture's, score, confidence, scale, whether it is
+        mirrored, rotation, dx, dy, and the box x0, y0, x1, y1 in pixels of the picture.
+        """
+        drawn = np.stack([points.x, points.y, points.angle, points.weight])
+        present, places = self._engine.search(
+            drawn, points.width, points.height, k, offset, mirror, turn, _threads(threads)
+        )
+        return present, places.reshape(-1, 13)
 
 
 def _maps(settings: Settings) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

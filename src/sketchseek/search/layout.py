@@ -1,4 +1,7 @@
-"""A view of a collection -> the arrays that the engine in a browser opens (src/cpp/search/opened.hpp)."""
+"""A view of a collection -> the arrays that the engine searches by shape (src/cpp/search/opened.hpp).
+
+Here as in a browser, to which `publish` sends them.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..search.confidence import models
-from ..search.evidence import FEW, made_up
+from .confidence import models
+from .evidence import FEW, made_up
 
 if TYPE_CHECKING:
-    from ..search.confidence import Logistic
-    from ..search.view import View
     from ..shape.settings import Settings
+    from .confidence import Logistic
+    from .view import View
 
 
 @dataclass(frozen=True)
@@ -50,19 +53,6 @@ class Layout:
             codes=np.ascontiguousarray(collection.vectors, np.int8),
             made_up=np.ascontiguousarray(made_up(view.settings).vectors, np.int8) if few else none,
         )
-
-
-def distinct(codes: NDArray[np.int8]) -> tuple[NDArray[np.int8], NDArray[np.int32]]:
-    """The rows without those that are there already, and for each row which of them it is.
-
-    Icons are made of the same parts again and again.
-    """
-    rows = np.ascontiguousarray(codes).view(np.dtype((np.void, codes.shape[1]))).ravel()
-    _, first, which = np.unique(rows, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    place = np.empty(len(order), np.int32)
-    place[order] = np.arange(len(order))
-    return codes[first[order]], place[which.ravel()]
 
 
 def flat_settings(settings: Settings) -> NDArray[np.float64]:
