@@ -388,9 +388,9 @@ class Collection {
 // A native collection, searched by shape as browsers do (search/search.hpp), the whole of it without Python.
 class ShapeSearch {
  public:
-  // What `Published` says; the collection's rows are used where they lie.
+  // What `Published` says; the collection's rows are used where they lie. shares, prior (rows,): of each row.
   ShapeSearch(const Collection& collection, In<double, 1> settings, In<double, 1> model, In<int32_t, 2> pictures,
-              In<float, 2> frames, In<int8_t, 2> made_up)
+              In<float, 2> frames, In<int8_t, 2> made_up, In<float, 1> shares, Prior prior)
       : frames_(frames), made_up_(made_up) {
     const Published given{settings.data(),          (int64_t)settings.size(),  model.data(),  (int64_t)model.size(),
                           pictures.data(),          (int64_t)pictures.shape(0), frames.data(), nullptr,
@@ -399,11 +399,16 @@ class ShapeSearch {
             "pictures must be (n, 4) and frames (rows, 4)");
     const char* fault = Opened::fault_of(given);
     require(!fault, fault);
+    require((int64_t)shares.size() == collection.size() && (!prior || (int64_t)prior->size() == collection.size()),
+            "shares and prior must be of each row");
+    for (const In<float, 1>& each : {shares, prior ? *prior : shares})
+      for (size_t i = 0; i < each.size(); ++i)
+        require(each.data()[i] > 0 && each.data()[i] <= 1, "shares and prior must be in (0, 1]");
     const Database& rows = collection.rows();
     require(rows.bytes && settings.data()[0] == rows.nx && settings.data()[1] == rows.no &&
                 settings.data()[2] == rows.kernels && (int64_t)made_up.shape(1) == rows.dimensions(),
             "the collection must have one-byte codes of these settings");
-    opened_.emplace(given, collection.kernels(), collection.filter(), rows);
+    opened_.emplace(given, collection.kernels(), collection.filter(), rows, shares.data(), prior ? prior->data() : nullptr);
   }
 
   // present, and `places_of` the answer. points (4, n): x, y, angle, weight, in a frame of that width and height.
@@ -630,8 +635,10 @@ NB_MODULE(_engine, m) {
            "ids"_a, "starts"_a, "poses"_a, "threads"_a)
       .def("energy", &Collection::energy, "factors"_a, "table"_a, "cells"_a, "ids"_a, "threads"_a);
   nb::class_<ShapeSearch>(m, "ShapeSearch")
-      .def(nb::init<const Collection&, In<double, 1>, In<double, 1>, In<int32_t, 2>, In<float, 2>, In<int8_t, 2>>(),
-           nb::keep_alive<1, 2>(), "collection"_a, "settings"_a, "model"_a, "pictures"_a, "frames"_a, "made_up"_a)
+      .def(nb::init<const Collection&, In<double, 1>, In<double, 1>, In<int32_t, 2>, In<float, 2>, In<int8_t, 2>,
+                    In<float, 1>, Prior>(),
+           nb::keep_alive<1, 2>(), "collection"_a, "settings"_a, "model"_a, "pictures"_a, "frames"_a, "made_up"_a,
+           "shares"_a, "prior"_a.none())
       .def("search", &ShapeSearch::search, "points"_a, "width"_a, "height"_a, "k"_a, "offset"_a, "mirror"_a, "turn"_a,
            "threads"_a);
   nb::class_<PublishedCollection>(m, "PublishedCollection")

@@ -185,7 +185,9 @@ def test_what_does_not_hold_is_said() -> None:
 
     def native(**other: np.ndarray) -> None:
         names = ("settings", "model", "pictures", "frames", "made_up")
-        view.collection.engine.searcher(**{name: other.get(name, getattr(layout, name)) for name in names})
+        own = {"shares": view.collection.shares, "prior": None}
+        given = {name: getattr(layout, name) for name in names} | own | other
+        view.collection.engine.searcher(**given)
 
     opened()
     native()
@@ -207,7 +209,15 @@ def test_what_does_not_hold_is_said() -> None:
             opened(**other)
         with pytest.raises(ValueError, match=said):
             native(**other)
-    for other in ({"frames": layout.frames[1:]}, {"pictures": layout.pictures[:, :3].copy()}):
+    ones = np.ones(2, np.float32)
+    for other in (
+        {"frames": layout.frames[1:]},
+        {"pictures": layout.pictures[:, :3].copy()},
+        {"shares": ones[:1]},
+        {"shares": 0 * ones},
+        {"prior": ones[:1]},
+        {"prior": 2 * ones},
+    ):
         with pytest.raises(ValueError, match="must be"):
             native(**other)
     with pytest.raises(ValueError, match="one-byte codes of these settings"):

@@ -73,12 +73,17 @@ class Opened {
   }
 
   // Of what has no fault. The arrays are used where they lie.
-  Opened(const Published& p, const Kernels& kernels) : Opened(p, kernels, nullptr, rows_of(p, settings_of(p.settings))) {}
+  Opened(const Published& p, const Kernels& kernels)
+      : own_(rows_of(p, settings_of(p.settings))),
+        model_(model_of(p.model)),
+        pictures_(settings_of(p.settings), own_->db, p.frames, pictures_of(p)),
+        search_(kernels, nullptr, pictures_, model_, p.made_up, p.made_up_count) {}
 
-  // The same over rows that somebody keeps already, with norms.
-  Opened(const Published& p, const Kernels& kernels, const Filter* filter, const Database& rows)
+  // The same over rows that somebody keeps already, with norms, shares and a prior (`Pictures`).
+  Opened(const Published& p, const Kernels& kernels, const Filter* filter, const Database& rows, const float* shares,
+         const float* prior)
       : model_(model_of(p.model)),
-        pictures_(settings_of(p.settings), rows, p.frames, pictures_of(p)),
+        pictures_(settings_of(p.settings), rows, p.frames, pictures_of(p), shares, prior),
         search_(kernels, filter, pictures_, model_, p.made_up, p.made_up_count) {}
 
   // strokes: x, y after one another, `lengths` points each. A sentence where it cannot be searched for.
@@ -174,17 +179,12 @@ class Opened {
     return out;
   }
 
-  Opened(const Published& p, const Kernels& kernels, const Filter* filter, std::unique_ptr<const Rows> own)
-      : Opened(p, kernels, filter, own->db) {
-    own_ = std::move(own);
-  }
-
   static std::unique_ptr<const Rows> rows_of(const Published& p, const Settings& s) {
     const std::vector<float> norms = norms_of(p.codes, p.rows, s);
     return std::make_unique<Rows>(p.codes, true, p.rows, s.nx, s.no, norms.data(), s.kernels());
   }
 
-  std::unique_ptr<const Rows> own_;
+  const std::unique_ptr<const Rows> own_;  // null: somebody else's
   const Model model_;
   const Pictures pictures_;
   const Searcher search_;

@@ -60,7 +60,7 @@ class Order {
     for (size_t i = 0; i < out.size(); ++i) {
       const Placed& hit = ranking[i];
       const double local = hit.score / std::sqrt(1 - kStrength + kStrength * share[i]);
-      const double factor = local > 0 ? std::pow(even[i], 1.0 / (double)pictures_.shares[hit.row]) : 1.0;
+      const double factor = local > 0 ? std::pow(even[i], (double)(1.0f / pictures_.shares[hit.row])) : 1.0;
       out[i] = (hit.mirrored ? kMirrored : 1.0) * local * factor;
     }
     return out;
@@ -129,14 +129,14 @@ class Order {
     for (int i = kAll / 2; i < kAll; ++i) {
       const float at = (float)((((i + 0.5) / kAll) - 0.5) * period * kPi / kFrame);
       for (int k = 1; k < settings_.nx; ++k) {
-        const float phase = (float)settings_.frequencies[k] * at;
-        table.insert(table.end(), {std::cos(phase), std::sin(phase)});
+        const double phase = settings_.frequencies[k] * at;
+        table.insert(table.end(), {(float)std::cos(phase), (float)std::sin(phase)});
       }
     }
     const std::vector<double>& middle = settings_.weights[settings_.weights.size() / 2];
     auto root = [&](int k) { return (double)(float)std::sqrt(middle[k] * (k ? 2 : 1)); };
     std::vector<double> each = settings_.each([&](int i, int j, int k) {
-      return root(i) * root(j) * std::sqrt(settings_.orientation_weights[k]) / (1 << 24);
+      return root(i) * root(j) * std::sqrt((double)(float)settings_.orientation_weights[k]) / (1 << 24);
     });
     std::vector<float> factors(each.size());
     for (size_t c = 0; c < each.size(); ++c) factors[c] = (float)(each[c] * scales_[c]);

@@ -65,6 +65,14 @@ class Pictures {
       for (const float share : shares) prior.push_back((float)std::pow((double)share, kPrior));
   }
 
+  // The same with shares (rows,) and a prior (rows,), or null, that somebody has computed.
+  Pictures(const Settings& settings, const Database& rows, const float* frames, std::vector<Picture>&& pictures,
+           const float* shares, const float* prior)
+      : Pictures(settings, rows, frames, std::move(pictures)) {
+    this->shares.assign(shares, shares + rows.n);
+    this->prior.assign(prior, prior ? prior + rows.n : prior);
+  }
+
   size_t size() const { return pictures.size(); }
   bool has_windows() const { return (int64_t)pictures.size() != rows.n; }
   float weighted(float score, int64_t row) const { return prior.empty() ? score : score * prior[row]; }

@@ -179,6 +179,26 @@ class Searcher {
     ranking.swap(every), scores.swap(by);
   }
 
+  // A sum in single precision as NumPy adds: eight at a time, halves of what is long.
+  static float pairwise_sum(const float* values, size_t n) {
+    constexpr size_t kSide = 8, kLong = 128;
+    if (n > kLong) {
+      const size_t half = n / 2 / kSide * kSide;
+      return pairwise_sum(values, half) + pairwise_sum(values + half, n - half);
+    }
+    float sum = 0, r[kSide];
+    size_t i = 0;
+    if (n >= kSide) {
+      for (size_t lane = 0; lane < kSide; ++lane) r[lane] = values[lane];
+      for (i = kSide; i + kSide <= n; i += kSide)
+        for (size_t lane = 0; lane < kSide; ++lane) r[lane] += values[i + lane];
+      sum = ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7]));
+    }
+    for (; i < n; ++i) sum += values[i];
+    return sum;
+  }
+  static float pairwise_sum(const std::vector<float>& values) { return pairwise_sum(values.data(), values.size()); }
+
   // `evidence.features`
   std::vector<double> evidence(const Asked& asked, const Order& order, const Ranking& ranking,
                                const std::vector<double>& scores) const {
@@ -197,34 +217,38 @@ class Searcher {
       kernels_.score(made_up_.db, asked.query.view(), Range{0, made_up_.db.n}, kNoThreshold, more.data());
       cosines.insert(cosines.end(), more.begin() + n, more.end());
     }
-    double mean = 0, width = 0;
+    // What is rounded to single precision there is rounded here: hits' chances are printed, and compared.
+    const float average = pairwise_sum(cosines) / (float)cosines.size();
+    std::vector<float> squares;
+    for (const float c : cosines) squares.push_back((c - average) * (c - average));
+    const float width = (float)std::max((double)std::sqrt(pairwise_sum(squares) / (float)squares.size()), 0.02);
+    const auto stands_out = [&](const Placed& hit) { return (hit.score - average) / width; };
+    double mean = 0, spread_out = 0, tail = 0;
     for (const float c : cosines) mean += c / (double)cosines.size();
-    for (const float c : cosines) width += (c - mean) * (c - mean) / (double)cosines.size();
-    const double deviation = std::max(std::sqrt(width), 1e-6);
-    double tail = 0;
+    for (const float c : cosines) spread_out += (c - mean) * (c - mean) / (double)cosines.size();
+    const double deviation = std::max(std::sqrt(spread_out), 1e-6);
     for (const float c : cosines) tail += std::pow((c - mean) / deviation, 3) / (double)cosines.size();
-    width = std::max(std::sqrt(width), 0.02);
     std::sort(cosines.begin(), cosines.end());
     const std::vector<double> even = order.evenness(Ranking(ranking.begin(), ranking.begin() + std::min<size_t>(k, kLookedAt)));
     std::vector<double> matches;
     for (size_t i = 0; i < even.size(); ++i) matches.push_back(ranking[i].score * even[i]);
     std::sort(matches.begin(), matches.end(), std::greater<double>());
-    double drawn = 0;
-    for (const float weight : asked.points->weight) drawn += weight;
-    std::vector<double> out(k * kEvidence, 0.0), best;
-    for (const Placed& hit : ranking) best.push_back((hit.score - mean) / width);
-    std::sort(best.begin(), best.end(), std::greater<double>());
+    const double drawn = pairwise_sum(asked.points->weight);
+    std::vector<double> out(k * kEvidence, 0.0);
+    std::vector<float> best;
+    for (const Placed& hit : ranking) best.push_back(stands_out(hit));
+    std::sort(best.begin(), best.end(), std::greater<float>());
     for (size_t i = 0; i < k; ++i) {
       double* row = out.data() + i * kEvidence;
       row[kCosine] = ranking[i].score;
-      row[kStandsOut] = (ranking[i].score - mean) / width;
+      row[kStandsOut] = stands_out(ranking[i]);
       row[kEvenness] = even[std::min(i, even.size() - 1)];
       row[kWhatOrders] = scores[i];
       row[kPictures] = std::log10((double)std::max<int64_t>(n, 1));
       row[kLineArt] = pictures_.pictures[ranking[i].picture].is_line_art;
       row[kLengthDrawn] = std::log(std::max(drawn, 1.0) / 400);
       row[kSimplicity] = std::log(std::max((double)asked.poses[0].norm, 1e-9) / std::max(drawn, 1e-9));
-      row[kBestStandsOut] = std::max(best[0], 0.0);
+      row[kBestStandsOut] = std::max(best[0], 0.0f);
       row[kBestBesideTenth] = best[0] - best[std::min<size_t>(9, k - 1)];
       row[kTail] = std::cbrt(tail);
       const auto above = cosines.end() - std::lower_bound(cosines.begin(), cosines.end(), 0.9f * (float)ranking[i].score);
@@ -281,7 +305,10 @@ class Searcher {
     const std::vector<QueryPose> poses = poses_of(kernels_, points, finer, rotations);
     const int steps = finer.kernels();
     Ladder all(settings_.frequencies, settings_.no, settings_.component_scales());
-    for (const QueryPose& pose : poses) all.add(pose.vector.data(), pose.norm, finer.component_weights(pose.kernel).data());
+    for (const QueryPose& pose : poses) {
+      const std::vector<double> weights = finer.component_weights(pose.kernel);
+      all.add(pose.vector.data(), pose.norm, std::vector<float>(weights.begin(), weights.end()).data());
+    }
     std::vector<double> scales = settings_.scales;
     std::sort(scales.begin(), scales.end());
     for (Placed& hit : ranking) {
@@ -295,7 +322,7 @@ class Searcher {
                         hit.mirrored,
                         hit.dx * kRadians,
                         hit.dy * kRadians,
-                        settings_.translation_step * hit.scale / fit * kRadians};
+                        (double)((float)settings_.translation_step * hit.scale) / fit * kRadians};
       const Settled found = settle(pictures_.rows, all, hit.row, start);
       if (std::isfinite(found.score)) hit.scale = (float)poses[found.pose].scale, hit.score = (float)found.score;
       hit.dx = (float)(found.x / kRadians), hit.dy = (float)(found.y / kRadians);

@@ -25,8 +25,10 @@ def evenness(collection: Collection, query: Query, ranking: Ranking) -> NDArray[
     if len(ranking) == 0 or len(query.points) == 0:
         return np.zeros(len(ranking))
     drawn = query.points.weight[sampled(query)].astype(np.float64)
+    drawn /= drawn.sum()
     dense = np.maximum(densities(collection, query, ranking), 0)
-    roots, mean = np.sqrt(dense) @ (drawn / drawn.sum()), np.sqrt(dense @ (drawn / drawn.sum()))
+    # Not a product of matrices, which gives a row more or less by where it is: equal hits stay in order.
+    roots, mean = (np.sqrt(dense) * drawn).sum(axis=1), np.sqrt((dense * drawn).sum(axis=1))
     even: NDArray[np.float64] = np.divide(roots, mean, out=np.zeros(len(ranking)), where=mean > 0)
     return even
 

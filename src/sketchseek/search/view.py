@@ -104,6 +104,8 @@ class View:
             pictures=layout.pictures,
             frames=layout.frames,
             made_up=layout.made_up,
+            shares=self.collection.shares,
+            prior=self.collection.prior,
         )
 
     @cached_property

@@ -87,6 +87,8 @@ class ShapeSearch:
         pictures: Ints,
         frames: Floats,
         made_up: NDArray[np.int8],
+        shares: Floats,
+        prior: Floats | None,
     ) -> None: ...
     def search(
         self,

@@ -186,7 +186,7 @@ class NativeEngine:
         """See `Engine.energy`."""
         settings = self._settings
         positive = samples(settings)[CELLS * SAMPLES // 2 :]
-        variables = columns(positive, settings.frequencies)[:, 1:]
+        variables = columns(positive.astype(np.float64), settings.frequencies)[:, 1:].astype(np.float32)
         cells = self._collection.energy(
             self._energy_factors,
             np.ascontiguousarray(variables.reshape(len(positive), -1, 2)),
@@ -205,12 +205,12 @@ class NativeEngine:
     @cached_property
     def _energy_factors(self) -> Scores:
         """(D,): what turns a stored component into one of the smoothed picture of contours."""
-        root = roots(self._settings)
-        factors: NDArray[Any] = np.einsum(
-            "i,j,k->ijk", root, root, np.sqrt(orientation_weights(self._settings))
-        ).ravel()
+        root, own = (
+            a.astype(np.float64) for a in (roots(self._settings), orientation_weights(self._settings))
+        )
+        factors: NDArray[Any] = np.einsum("i,j,k->ijk", root, root, np.sqrt(own)).ravel()
         if self._bytes:
-            factors = factors * self._settings.component_scales * _CODE_UNIT
+            factors = factors * _CODE_UNIT * self._settings.component_scales
         return np.asarray(factors, np.float32)
 
     def plain_scores(self, query: Query, ids: Ids | None = None, threads: int | None = None) -> Scores:
