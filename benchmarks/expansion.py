@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from sketchseek.contours.picture import load_picture
-from sketchseek.depiction import EXPAND, Depiction, PictureDescriber, Pictures, get_describer
+from sketchseek.depiction import EXPAND, Depiction, PictureDescriber, Pictures, drawing, get_describer
 from sketchseek.depiction.quantisation import ProductCodes
 from sketchseek.evaluation.depiction import descriptors
 from sketchseek.evaluation.experiment import Experiment
@@ -86,11 +86,11 @@ class Set:
 
 
 def load(e: Experiment, network: str = "efficientnet") -> Set:
-    """The network's opinions are computed, or remembered while network and data stay."""
+    """The network's opinions are computed, or remembered while network, rendering and data stay."""
     twin = get_describer(network, learned=HELD_OUT[network])
     lines = [line.tobytes() for sketch in e.sketches for line in sketch.strokes]
     drawings = kept(
-        [twin.version.encode(), HELD_OUT[network].read_bytes(), *lines],
+        [twin.version.encode(), HELD_OUT[network].read_bytes(), Path(drawing.__file__).read_bytes(), *lines],
         lambda: np.array([twin.drawing(sketch.strokes) for sketch in e.sketches]),
     )
     return Set(e, Remembering(twin, e, drawings), drawings)

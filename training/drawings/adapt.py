@@ -1,7 +1,7 @@
 """Teach a network to see drawings, by other scales and offsets of its normalisation layers alone.
 
     python training/drawings/adapt.py TRAINING.npz NETWORK WEIGHTS.npz OUT.npz [--sets A,B] [--leave-out C,D]
-        [--beside EFFICIENTNET.npz]
+        [--beside EFFICIENTNET.npz] [--components EARLIER.npz]
 
 The network's view of photos is frozen: it is the teacher. The same network gets other scales and offsets of
 its batch or layer normalisation (42,016 of EfficientNet-Lite0's 3.4 million weights, 19,200 of DINOv2's 22
@@ -256,6 +256,9 @@ def main() -> None:
     parser.add_argument("--sets", default="sketchy-train,bsds500")
     parser.add_argument("--leave-out", default="")
     parser.add_argument("--beside", help="what was learned for EfficientNet, to be kept in the same file")
+    parser.add_argument(
+        "--components", help="an earlier file whose components are kept: indexes stay valid"
+    )
     given = parser.parse_args()
     data = load(given.training, given.sets.split(","), set(given.leave_out.split(",")))
     network = NETWORKS[given.network](dict(np.load(given.weights))).to(DEVICE)
@@ -274,6 +277,9 @@ def main() -> None:
         "pictures": data["photo"].mean(0).cpu().numpy(),
         "projection": components(data["photo"], DIMENSION[given.network]),
     }
+    if given.components:
+        earlier = np.load(given.components)
+        found |= {name: earlier[name] for name in ("pictures", "projection")}
     if given.beside:
         found |= {f"efficientnet.{name}": values for name, values in np.load(given.beside).items()}
     np.savez_compressed(given.out, **{name: values.astype(np.float16) for name, values in found.items()})
