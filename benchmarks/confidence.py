@@ -40,7 +40,7 @@ from sketchseek.search.evidence import NAMES, features
 from sketchseek.shape.settings import Settings
 from sketchseek.shape.views import LEVELS
 
-SAMPLE = 80
+SAMPLE = 100
 """Drawings of each set, at random."""
 SEARCHED_ICONS = 80
 LEARNED = Path(__file__).parents[1] / "training" / "drawings"

@@ -41,22 +41,37 @@ def precision(ids, right, k=20):
 
 def test_expansion_finds_what_shape_does_not():
     pictures, shape, _, right = world()
-    alone, _ = rerank(ShapeScores(shape), pictures, 20, expand=0, blend=0)
-    expanded, _ = rerank(ShapeScores(shape), pictures, 20, expand=5, blend=0)
+    alone, _, _ = rerank(ShapeScores(shape), pictures, 20, expand=0, blend=0)
+    expanded, _, _ = rerank(ShapeScores(shape), pictures, 20, expand=5, blend=0)
     assert precision(alone, right) <= 0.6
     assert precision(expanded, right) == 1
 
 
 def test_without_anything_the_order_is_that_of_the_shape():
     pictures, shape, drawing, _ = world()
-    ids, scores = rerank(ShapeScores(shape), pictures, 50, drawing=drawing, expand=0, blend=0)
+    ids, scores, _ = rerank(ShapeScores(shape), pictures, 50, drawing=drawing, expand=0, blend=0)
     np.testing.assert_array_equal(ids, np.argsort(-shape, kind="stable")[:50])
     assert (np.diff(scores) <= 0).all()
 
 
+def test_the_likest_are_of_all_that_may_be_answered_with():
+    pictures, shape, drawing, _ = world()
+    network = pictures.products(drawing)
+    for k in (1, 20, 300):
+        found = rerank(ShapeScores(shape), pictures, k, drawing=drawing)
+        np.testing.assert_allclose(np.sort(found.likest), np.sort(network)[-20:], atol=1e-6)
+    some, gone = np.arange(100, 200), [int(i) for i in 100 + np.argsort(-network[100:200])[:3]]
+    found = rerank(ShapeScores(shape), pictures, 20, drawing=drawing, among=some, rejected=gone)
+    left = network[np.setdiff1d(some, gone)]
+    np.testing.assert_allclose(np.sort(found.likest), np.sort(left)[-10:], atol=1e-6)
+    assert rerank(ShapeScores(shape), pictures, 20, blend=0).likest.max(initial=0) == 0, "nobody was asked"
+    one = Pictures(np.ones((1, 64), np.float16), np.zeros(64, np.float32))
+    assert len(rerank(ShapeScores(shape[:1]), one, 1, drawing=drawing).likest) == 1
+
+
 def test_blending_is_the_sum_of_z_scores():
     pictures, shape, drawing, _ = world()
-    ids, scores = rerank(ShapeScores(shape), pictures, 300, drawing=drawing, expand=0, blend=0.5)
+    ids, scores, _ = rerank(ShapeScores(shape), pictures, 300, drawing=drawing, expand=0, blend=0.5)
     network = pictures.products(drawing)
     total = (shape - shape.mean()) / shape.std() + 0.5 * (network - network.mean()) / network.std()
     cosines = (total - total.mean()) / total.std() * network.std() + network.mean()
@@ -72,8 +87,8 @@ def test_the_one_that_was_drawn_stays_on_the_first_page(seed):
     stored[200] = np.random.default_rng(seed).normal(size=stored.shape[1]) * 2
     shape = shape.copy()
     shape[200] = shape[:8].min() + 0.1
-    alone, _ = rerank(ShapeScores(shape), Pictures(stored), 10, drawing=drawing, expand=0, blend=0)
-    expanded, scores = rerank(ShapeScores(shape), Pictures(stored), 10, drawing=drawing, blend=0)
+    alone, _, _ = rerank(ShapeScores(shape), Pictures(stored), 10, drawing=drawing, expand=0, blend=0)
+    expanded, scores, _ = rerank(ShapeScores(shape), Pictures(stored), 10, drawing=drawing, blend=0)
     assert 200 in alone[:8]
     assert len(set(alone[:8].tolist()) & set(expanded.tolist())) == 8
     assert (np.diff(scores) <= 0).all()
@@ -82,7 +97,7 @@ def test_the_one_that_was_drawn_stays_on_the_first_page(seed):
 def test_picked_examples_replace_the_first_hits():
     pictures, shape, drawing, _ = world()
     picked = [100, 105, 110]
-    ids, _ = rerank(ShapeScores(shape), pictures, 20, drawing=drawing, picked=picked)
+    ids, _, _ = rerank(ShapeScores(shape), pictures, 20, drawing=drawing, picked=picked)
     assert ((ids >= 90) & (ids < 120)).mean() > 0.9
 
 
@@ -93,8 +108,8 @@ def test_rejected_pictures_go_and_what_is_like_them_goes_down(expand, picked):
     shape = shape.copy()
     shape[100:106] += 5  # of another category, as like the drawing by shape as the right ones
     how = {"drawing": drawing, "expand": expand, "blend": 0.3, "picked": picked}
-    before, _ = rerank(ShapeScores(shape), pictures, 300, **how)
-    after, scores = rerank(ShapeScores(shape), pictures, 300, **how, rejected=[100, 101])
+    before, _, _ = rerank(ShapeScores(shape), pictures, 300, **how)
+    after, scores, _ = rerank(ShapeScores(shape), pictures, 300, **how, rejected=[100, 101])
     assert len(after) == 298
     assert not {100, 101} & set(after.tolist())
     assert np.isfinite(scores).all()
@@ -104,7 +119,7 @@ def test_rejected_pictures_go_and_what_is_like_them_goes_down(expand, picked):
 
 def test_everything_rejected_is_nothing():
     pictures, shape, drawing, _ = world()
-    ids, scores = rerank(ShapeScores(shape), pictures, 10, drawing=drawing, rejected=range(300))
+    ids, scores, _ = rerank(ShapeScores(shape), pictures, 10, drawing=drawing, rejected=range(300))
     assert len(ids) == len(scores) == 0
 
 
@@ -125,11 +140,11 @@ def test_pictures_without_descriptors_stay_findable():
     stored = pictures._stored.copy()
     stored[:4] = np.nan
     some = Pictures(stored)
-    ids, scores = rerank(ShapeScores(shape), some, 300, drawing=drawing)
+    ids, scores, _ = rerank(ShapeScores(shape), some, 300, drawing=drawing)
     assert set(range(4)) <= set(ids.tolist())
     assert np.isfinite(scores).all()
     none = Pictures(np.full((300, 64), np.nan, np.float16))
-    ids, _ = rerank(ShapeScores(shape), none, 10, drawing=drawing)
+    ids, _, _ = rerank(ShapeScores(shape), none, 10, drawing=drawing)
     np.testing.assert_array_equal(np.sort(ids), np.sort(np.argsort(-shape)[:10]))
 
 
@@ -138,7 +153,7 @@ def test_tiny_collections(n):
     rng = np.random.default_rng(n)
     pictures = Pictures(rng.normal(size=(n, 8)).astype(np.float16), np.zeros(8, np.float32))
     drawing = np.eye(8, dtype=np.float32)[0]
-    ids, scores = rerank(ShapeScores(rng.random(n).astype(np.float32)), pictures, n, drawing=drawing)
+    ids, scores, _ = rerank(ShapeScores(rng.random(n).astype(np.float32)), pictures, n, drawing=drawing)
     assert sorted(ids.tolist()) == list(range(n))
     assert np.isfinite(scores).all()
     assert default_expand(n) == 1
@@ -159,5 +174,7 @@ def test_a_large_collection_gives_the_same_from_candidates(monkeypatch):
     candidates = rerank(ShapeScores(shape), Pictures(stored), 20, drawing=drawing)
     monkeypatch.setattr(pictures_module, "LARGE", 10**9)
     everything = rerank(ShapeScores(shape), Pictures(stored), 20, drawing=drawing)
-    assert len(set(candidates[0].tolist()) & set(everything[0].tolist())) >= 18
-    np.testing.assert_allclose(candidates[1], everything[1], atol=0.3)
+    assert len(set(candidates.ids.tolist()) & set(everything.ids.tolist())) >= 18
+    np.testing.assert_allclose(candidates.scores, everything.scores, atol=0.3)
+    assert len(candidates.likest) == 20
+    np.testing.assert_allclose(np.sort(candidates.likest), np.sort(everything.likest), atol=0.01)

@@ -168,3 +168,12 @@ def test_a_small_collection_leans_on_the_usual_mean():
     many = Pictures(clustered(5000).astype(np.float16), prior)
     assert np.abs(few.mean - 1).max() < 0.1
     assert np.abs(many.mean).max() < 0.1
+
+
+def test_how_like_photographs_a_collection_is():
+    prior = np.ones(256, np.float32)
+    like, unlike = (Pictures((clustered(500) + shift * prior).astype(np.float16), prior) for shift in (1, -1))
+    assert like.photographs > 0.9
+    assert unlike.photographs < -0.9
+    assert Pictures(clustered(500).astype(np.float16)).photographs == 0, "nobody knows"
+    assert Pictures(np.full((3, 256), np.nan, np.float16), prior).photographs == 0, "none is described yet"

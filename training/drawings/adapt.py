@@ -256,9 +256,7 @@ def main() -> None:
     parser.add_argument("--sets", default="sketchy-train,bsds500")
     parser.add_argument("--leave-out", default="")
     parser.add_argument("--beside", help="what was learned for EfficientNet, to be kept in the same file")
-    parser.add_argument(
-        "--components", help="an earlier file whose components are kept: indexes stay valid"
-    )
+    parser.add_argument("--components", help="an earlier file whose components are kept: indexes stay valid")
     given = parser.parse_args()
     data = load(given.training, given.sets.split(","), set(given.leave_out.split(",")))
     network = NETWORKS[given.network](dict(np.load(given.weights))).to(DEVICE)

@@ -11,15 +11,15 @@ namespace sketchseek {
 // The columns of `evidence.NAMES`; those that a network fills stay 0 here.
 enum Evidence {
   kCosine, kStandsOut, kEvenness, kWhatOrders, kNetwork, kNetworkStandsOut, kPictures, kLineArt, kLengthDrawn, kSimplicity,
-  kBestStandsOut, kBestBesideTenth, kNetworksBest, kNetworksBestBesideTenth, kAgreement, kNetworksFirstFive, kNetworksTail,
-  kFirstAlike, kLikeFirst, kOthersLikeFirst, kTail, kAsGood, kAsGoodByNetwork, kMatch, kBestMatch, kBestMatchBesideSecond,
-  kRank, kEvidence
+  kBestStandsOut, kBestBesideTenth, kNetworksBest, kNetworksBestBesideTenth, kAgreement, kNetworksLikest, kNetworksTail,
+  kPhotographs, kFirstAlike, kLikeFirst, kOthersLikeFirst, kTail, kAsGood, kAsGoodByNetwork, kMatch, kBestMatch,
+  kBestMatchBesideSecond, kRank, kEvidence
 };
 // `confidence.TOGETHER`: evidence that means more together.
 inline constexpr Evidence kTogether[][2] = {
   {kMatch, kBestMatchBesideSecond}, {kMatch, kBestBesideTenth}, {kMatch, kSimplicity}, {kMatch, kRank}, {kMatch, kNetwork},
   {kRank, kBestMatchBesideSecond}, {kRank, kPictures}, {kRank, kOthersLikeFirst}, {kLineArt, kBestMatchBesideSecond},
-  {kLikeFirst, kOthersLikeFirst}, {kLikeFirst, kNetworksFirstFive}, {kOthersLikeFirst, kNetworksFirstFive}
+  {kLikeFirst, kOthersLikeFirst}, {kLikeFirst, kNetworksLikest}, {kOthersLikeFirst, kNetworksLikest}
 };
 
 struct Logistic {

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -31,6 +31,7 @@ _RESERVED = 8  # of which so many are the first ranking's own: the thing may be 
 _AGAIN = 0.8  # what that ranking's z-score weighs once more when the page is ordered
 _AGAINST = 0.5  # weight of the likeness to pictures that were rejected
 _BEYOND = 3  # this many times further down than the last hit averaged, hits are nothing special
+_LIKEST = 20  # pictures that are most like the drawing, of a tenth of the collection at most
 _POOL = 500  # of a large collection, how many candidates each kind of score may name
 
 
@@ -42,6 +43,18 @@ class Shape(Protocol):
 
     def at(self, ids: Ids) -> Vector:
         """The scores of some pictures."""
+
+
+class Reranked(NamedTuple):
+    """Pictures by number, best first, and what ordered them: about the cosine with what was asked last.
+
+    ids, scores : (k,), or shorter without those that were rejected.
+    likest : (m,) the largest cosines with the drawing itself among all that may be answered with.
+    """
+
+    ids: Ids
+    scores: Vector
+    likest: Vector
 
 
 def default_expand(pictures: int) -> int:
@@ -61,7 +74,7 @@ def rerank(
     rejected: Sequence[int] = (),
     among: Ids | None = None,
     threads: int = 1,
-) -> tuple[Ids, Vector]:
+) -> Reranked:
     """The k best pictures by shape, the network's opinion of the drawing, and what the first hits depict.
 
     Parameters
@@ -83,11 +96,6 @@ def rerank(
         The only pictures to answer with, at least k; `shape.best` names none but these. What the first hits
         depict is learned from the whole collection all the same.
     threads : int
-
-    Returns
-    -------
-    ids, scores : ndarrays of shape (k,), or shorter without those that were rejected
-        Pictures by number, best first, and what ordered them: about the cosine with what was asked last.
     """
     first = _First(shape, pictures, drawing if blend else None, blend)
     known = _Known(pictures, first, max(_POOL, 2 * k), threads, np.asarray(rejected, np.int64))
@@ -108,17 +116,23 @@ def rerank(
         asked = query
         known.add_like(query)
         score = known.alike(query) + kept * known.before - known.against()
-    ids, before = known.ids, known.before
+    ids, before, network = known.ids, known.before, known.network
     if among is not None or len(rejected):
         inside = ~np.isin(ids, rejected) & (True if among is None else np.isin(ids, among))
-        ids, before, score = ids[inside], before[inside], score[inside]
+        ids, before, score, network = ids[inside], before[inside], score[inside], network[inside]
     order = np.argsort(-score, kind="stable")
     page = _first_page(order, score, before) if rounds and not len(picked) else order
     score = score[order[:k]]
     if asked is not None:  # back to cosines, which mean the same for every query and collection
         usual = pictures.usual_vectors @ asked
         score = score * usual.std() + usual.mean()
-    return ids[page[:k]], score
+    return Reranked(ids[page[:k]], score, _likest(network, len(pictures) if among is None else len(among)))
+
+
+def _likest(network: Vector, of: int) -> Vector:
+    """The largest of some pictures' cosines with the drawing: a tenth of how many there are, 20 at most."""
+    count = min(max(of // 10, 1), _LIKEST, len(network))
+    return np.partition(network, len(network) - count)[len(network) - count :] if count else network
 
 
 def _first_page(order: Ids, score: Vector, before: Vector) -> Ids:
@@ -161,6 +175,7 @@ class _Known:
         self._pool, self._threads = pool, threads
         self.ids: Ids = np.zeros(0, np.int64)
         self.before: Vector = np.zeros(0, np.float32)
+        self.network: Vector = np.zeros(0, np.float32)  # cosines with the drawing; 0 without one
         self._vectors = np.zeros((0, pictures.usual_vectors.shape[1]), np.float32)
 
     def add(self, best: Callable[[int], Ids]) -> None:
@@ -175,6 +190,8 @@ class _Known:
             drawing = self._first.drawing
             network = None if drawing is None else self._products(drawing)[-len(new) :]
             self.before = np.concatenate([self.before, self._first(new, network)])
+            said = np.zeros(len(new), np.float32) if network is None else network
+            self.network = np.concatenate([self.network, said])
 
     def add_like(self, query: Vector) -> None:
         """Know those that are most like the query, too."""

@@ -68,6 +68,8 @@ class Pictures:
         self.mean: Vector = np.asarray(
             weight * own + (1 - weight) * (own if prior is None else prior), np.float32
         )
+        self.photographs = 0.0 if prior is None else _cosine(own, prior)
+        """How like photographs the pictures are all in all: the cosine of their mean with that in general."""
         spread: Ids = some[there] if there.any() else some
         self.usual: Ids = spread[:: -(-len(spread) // _USUAL)]
         """Some pictures from all over the collection, by number: they say what a usual score is."""
@@ -109,6 +111,10 @@ class Pictures:
         if self._product is None:
             raise ValueError("a small collection is compared in full")
         return self._product.best(query, k, threads)
+
+
+def _cosine(one: Vector, other: Vector) -> float:
+    return float(one @ other / max(float(np.linalg.norm(one) * np.linalg.norm(other)), 1e-9))
 
 
 def centred_rows(stored: NDArray[np.floating[Any]], mean: Vector) -> NDArray[np.float32]:

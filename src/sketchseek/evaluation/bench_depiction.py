@@ -34,7 +34,7 @@ def expanded(collection: Collection, pictures: Pictures, k: int, threads: int) -
 
     def search(query: Query) -> object:
         shape = EngineScores(collection, query, Options(threads=threads))
-        ids, _ = rerank(shape, pictures, k, drawing=drawing, expand=EXPAND, threads=threads)
+        ids, _, _ = rerank(shape, pictures, k, drawing=drawing, expand=EXPAND, threads=threads)
         return located(collection, query, ids, threads)
 
     return search

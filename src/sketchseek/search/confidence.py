@@ -35,8 +35,8 @@ TOGETHER = (
     ("rank", "others like the first hits"),
     ("line art", "best match beside the second"),
     ("like the first hits", "others like the first hits"),
-    ("like the first hits", "network's first five"),
-    ("others like the first hits", "network's first five"),
+    ("like the first hits", "network's likest"),
+    ("others like the first hits", "network's likest"),
 )
 """Evidence that means more together than each on its own: their products are features, too."""
 

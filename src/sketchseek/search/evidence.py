@@ -45,8 +45,9 @@ NAMES = (
     "network's best",
     "network's best beside the tenth",
     "agreement",
-    "network's first five",
+    "network's likest",
     "network's tail",
+    "photographs",
     "first hits alike",
     "like the first hits",
     "others like the first hits",
@@ -76,6 +77,8 @@ class Opinion:
     name : of the network. cosine : (k,) of the hits' descriptors with the drawing's. usual : (m,) those of
     usual pictures. alike : the mean cosine of the first hits' descriptors with one another. near : (k,) the
     hits' cosines with the mean of the first ten; crowd : the share of usual pictures nearly as near to it.
+    likest : the mean of the largest cosines with the drawing in the whole collection. photographs : how like
+    photographs its pictures are.
     """
 
     name: str
@@ -84,6 +87,8 @@ class Opinion:
     alike: float
     near: NDArray[np.floating[Any]]
     crowd: float
+    likest: float
+    photographs: float
 
     @classmethod
     def of(
@@ -92,15 +97,22 @@ class Opinion:
         drawing: NDArray[np.float32],
         hits: NDArray[np.float32],
         usual: NDArray[np.float32],
+        *,
+        likest: NDArray[np.float32],
+        photographs: float,
     ) -> Opinion:
-        """From descriptors of length 1: the drawing's (d,), the hits' (k, d), best first, usual (m, d)."""
+        """From descriptors of length 1: the drawing's (d,), the hits' (k, d), best first, usual (m, d).
+
+        likest : the largest cosines of pictures with the drawing. photographs : see `Pictures`.
+        """
         first = hits[:10]
         n, total = len(first), first.sum(axis=0)
         alike = (float(total @ total) - n) / (n * (n - 1)) if n > 1 else 0.0
         total /= max(float(np.linalg.norm(total)), 1e-9)
         near = hits @ total
         crowd = float(np.mean(usual @ total > 0.7 * near[:10].mean())) if len(usual) and n else 0.0
-        return cls(name, hits @ drawing, usual @ drawing, alike, near, crowd)
+        mean = float(likest.mean()) if len(likest) else 0.0
+        return cls(name, hits @ drawing, usual @ drawing, alike, near, crowd, mean, photographs)
 
 
 def features(
@@ -133,13 +145,14 @@ def features(
     match = ranking.score * even
     best = np.sort(match[:LOOKED_AT])[::-1] if k else np.zeros(1)
     net, net_out, near, net_as_good = (np.zeros(k) for _ in range(4))
-    tail = alike = crowd = 0.0
+    tail = alike = crowd = likest = photographs = 0.0
     if opinion is not None:
         mean, width = _moments(opinion.usual, at_least=0.05)
         net = np.asarray(opinion.cosine, np.float64)
         net_out = (net - mean) / width
         near, net_as_good = np.asarray(opinion.near), _share_above(opinion.usual, 0.9 * net)
         tail, alike, crowd = _tail(opinion.usual), opinion.alike, np.log10(opinion.crowd + 0.001)
+        likest, photographs = opinion.likest, opinion.photographs
     drawn = float(query.points.weight.sum())
     rows = {
         "cosine": ranking.score,
@@ -157,8 +170,9 @@ def features(
         "network's best": np.full(k, net_out.max(initial=0.0)),
         "network's best beside the tenth": np.full(k, _beside_tenth(np.sort(net_out)[::-1])),
         "agreement": np.full(k, float(np.mean(shape[:10] * net_out[:10])) if k else 0.0),
-        "network's first five": np.full(k, np.sort(net)[::-1][:5].mean() if k else 0.0),
+        "network's likest": np.full(k, likest),
         "network's tail": np.full(k, tail),
+        "photographs": np.full(k, photographs),
         "first hits alike": np.full(k, alike),
         "like the first hits": near,
         "others like the first hits": np.full(k, crowd),

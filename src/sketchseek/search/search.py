@@ -322,7 +322,7 @@ def _by_everything(
     drawing = _described(sketch, describer, depiction) if describer else None
     if options.blend and drawing is None:
         raise NoDescriptorError("The picture network of this index cannot read drawings.")
-    ids, score = rerank(
+    ids, score, likest = rerank(
         shape,
         depiction.pictures,
         count,
@@ -338,7 +338,14 @@ def _by_everything(
     if describer is None or drawing is None:
         return _Found(query, ranking, score)
     pictures = depiction.pictures
-    opinion = Opinion.of(describer.name, drawing, pictures.vectors(ids), pictures.usual_vectors)
+    opinion = Opinion.of(
+        describer.name,
+        drawing,
+        pictures.vectors(ids),
+        pictures.usual_vectors,
+        likest=likest,
+        photographs=pictures.photographs,
+    )
     return _Found(query, ranking, score, opinion)
 
 
