@@ -29,8 +29,8 @@ def world(n=300, per=30, d=64, seed=0):
     centres = rng.normal(size=(n // per, d))
     category = np.repeat(np.arange(n // per), per)
     stored = (centres[category] + 0.7 * rng.normal(size=(n, d))).astype(np.float16)
-    shape = rng.normal(size=n).astype(np.float32)
-    shape[:8] += 5
+    shape = rng.normal(0.3, 0.05, n).astype(np.float32)
+    shape[:8] += 0.25
     drawing = centres[0] + 1.5 * rng.normal(size=d)
     return Pictures(stored), shape, (drawing / np.linalg.norm(drawing)).astype(np.float32), category == 0
 
@@ -52,6 +52,20 @@ def test_without_anything_the_order_is_that_of_the_shape():
     ids, scores, _ = rerank(ShapeScores(shape), pictures, 50, drawing=drawing, expand=0, blend=0)
     np.testing.assert_array_equal(ids, np.argsort(-shape, kind="stable")[:50])
     assert (np.diff(scores) <= 0).all()
+
+
+@pytest.mark.parametrize("expand", [0, 10])
+def test_what_looks_the_same_comes_first(expand):
+    """The very icon that was drawn, among a hundred that depict something more like it."""
+    pictures, shape, drawing, right = world()
+    shape = shape.copy()
+    shape[[250, 260]] = 0.93, 0.97
+    found = rerank(ShapeScores(shape), pictures, 20, drawing=drawing, expand=expand, blend=4.0)
+    assert found.ids[:2].tolist() == [260, 250]
+    assert right[found.ids[2:10]].all()
+    assert (np.diff(found.scores) <= 1e-6).all()
+    picked = rerank(ShapeScores(shape), pictures, 20, drawing=drawing, picked=[0, 1, 2])
+    assert right[picked.ids[:5]].all(), "somebody said what was meant"
 
 
 def test_the_likest_are_of_all_that_may_be_answered_with():
@@ -86,7 +100,7 @@ def test_the_one_that_was_drawn_stays_on_the_first_page(seed):
     stored = pictures._stored.copy()
     stored[200] = np.random.default_rng(seed).normal(size=stored.shape[1]) * 2
     shape = shape.copy()
-    shape[200] = shape[:8].min() + 0.1
+    shape[200] = shape[:8].min() + 0.005
     alone, _, _ = rerank(ShapeScores(shape), Pictures(stored), 10, drawing=drawing, expand=0, blend=0)
     expanded, scores, _ = rerank(ShapeScores(shape), Pictures(stored), 10, drawing=drawing, blend=0)
     assert 200 in alone[:8]
@@ -106,7 +120,7 @@ def test_picked_examples_replace_the_first_hits():
 def test_rejected_pictures_go_and_what_is_like_them_goes_down(expand, picked):
     pictures, shape, drawing, _ = world()
     shape = shape.copy()
-    shape[100:106] += 5  # of another category, as like the drawing by shape as the right ones
+    shape[100:106] += 0.25  # of another category, as like the drawing by shape as the right ones
     how = {"drawing": drawing, "expand": expand, "blend": 0.3, "picked": picked}
     before, _, _ = rerank(ShapeScores(shape), pictures, 300, **how)
     after, scores, _ = rerank(ShapeScores(shape), pictures, 300, **how, rejected=[100, 101])
@@ -128,7 +142,7 @@ def test_everything_rejected_is_nothing():
 def test_order_does_not_depend_on_the_scale_of_the_scores(seed, k, expand, blend):
     pictures, shape, drawing, _ = world(seed=seed)
     one = rerank(ShapeScores(shape), pictures, k, drawing=drawing, expand=expand, blend=blend)
-    other = rerank(ShapeScores(shape * 0.01 + 0.3), pictures, k, drawing=drawing, expand=expand, blend=blend)
+    other = rerank(ShapeScores(shape * 0.1 + 0.3), pictures, k, drawing=drawing, expand=expand, blend=blend)
     assert len(one[0]) == k
     assert len(set(one[0].tolist())) == k
     assert (np.diff(one[1]) <= 1e-5).all()
@@ -167,8 +181,8 @@ def test_a_large_collection_gives_the_same_from_candidates(monkeypatch):
     centres = rng.normal(size=(200, d))
     category = rng.integers(200, size=n)
     stored = (centres[category] + 0.8 * rng.normal(size=(n, d))).astype(np.float16)
-    shape = rng.normal(size=n).astype(np.float32)
-    shape[np.flatnonzero(category == 0)[:40]] += 2
+    shape = rng.normal(0.3, 0.05, n).astype(np.float32)
+    shape[np.flatnonzero(category == 0)[:40]] += 0.1
     drawing = (centres[0] + rng.normal(size=d)).astype(np.float32)
     drawing /= np.linalg.norm(drawing)
     candidates = rerank(ShapeScores(shape), Pictures(stored), 20, drawing=drawing)

@@ -29,6 +29,7 @@ _KEPT = 0.2  # the same in the final score
 _FIRST = 10  # hits of a first page
 _RESERVED = 8  # of which so many are the first ranking's own: the thing may be here only once
 _AGAIN = 0.8  # what that ranking's z-score weighs once more when the page is ordered
+_EXACT = 0.9  # a picture whose shape has this cosine with the drawing looks the same, whatever it depicts
 _AGAINST = 0.5  # weight of the likeness to pictures that were rejected
 _BEYOND = 3  # this many times further down than the last hit averaged, hits are nothing special
 _LIKEST = 20  # pictures that are most like the drawing, of a tenth of the collection at most
@@ -116,12 +117,15 @@ def rerank(
         asked = query
         known.add_like(query)
         score = known.alike(query) + kept * known.before - known.against()
-    ids, before, network = known.ids, known.before, known.network
+    ids, before, network, shaped = known.ids, known.before, known.network, known.shape
     if among is not None or len(rejected):
         inside = ~np.isin(ids, rejected) & (True if among is None else np.isin(ids, among))
-        ids, before, score, network = ids[inside], before[inside], score[inside], network[inside]
+        ids, before, score = ids[inside], before[inside], score[inside]
+        network, shaped = network[inside], shaped[inside]
     order = np.argsort(-score, kind="stable")
-    page = _first_page(order, score, before) if rounds and not len(picked) else order
+    page = order
+    if not len(picked):
+        page = _exact_first(_first_page(order, score, before) if rounds else order, shaped)
     score = score[order[:k]]
     if asked is not None:  # back to cosines, which mean the same for every query and collection
         usual = pictures.usual_vectors @ asked
@@ -148,11 +152,18 @@ def _first_page(order: Ids, score: Vector, before: Vector) -> Ids:
     return np.concatenate([page, others[_FIRST - _RESERVED :]])
 
 
+def _exact_first(order: Ids, shape: Vector) -> Ids:
+    """The same order, except that what looks the same as the drawing comes first, by how much it does."""
+    exact = shape[order] >= _EXACT
+    same = order[exact]
+    return np.concatenate([same[np.argsort(-shape[same], kind="stable")], order[~exact]])
+
+
 class _First:
     """The first ranking's score: shape and the network's opinion of the drawing, as one z-score."""
 
     def __init__(self, shape: Shape, pictures: Pictures, drawing: Vector | None, blend: float) -> None:
-        self.drawing, self._shape, self._blend = drawing, shape, blend
+        self.drawing, self.shape, self._blend = drawing, shape, blend
         self._usual_shape = shape.at(pictures.usual)
         self._usual_network = pictures.usual_vectors @ drawing if drawing is not None else None
         self._usual = self._sum(self._usual_shape, self._usual_network)
@@ -163,8 +174,8 @@ class _First:
             total = total + self._blend * _z(network, self._usual_network)
         return total
 
-    def __call__(self, ids: Ids, network: Vector | None) -> Vector:
-        return _z(self._sum(self._shape.at(ids), network), self._usual)
+    def __call__(self, shape: Vector, network: Vector | None) -> Vector:
+        return _z(self._sum(shape, network), self._usual)
 
 
 class _Known:
@@ -174,6 +185,7 @@ class _Known:
         self._pictures, self._first, self._rejected = pictures, first, rejected
         self._pool, self._threads = pool, threads
         self.ids: Ids = np.zeros(0, np.int64)
+        self.shape: Vector = np.zeros(0, np.float32)
         self.before: Vector = np.zeros(0, np.float32)
         self.network: Vector = np.zeros(0, np.float32)  # cosines with the drawing; 0 without one
         self._vectors = np.zeros((0, pictures.usual_vectors.shape[1]), np.float32)
@@ -189,7 +201,9 @@ class _Known:
             self.ids = np.concatenate([self.ids, new])
             drawing = self._first.drawing
             network = None if drawing is None else self._products(drawing)[-len(new) :]
-            self.before = np.concatenate([self.before, self._first(new, network)])
+            shape = self._first.shape.at(new)
+            self.shape = np.concatenate([self.shape, shape])
+            self.before = np.concatenate([self.before, self._first(shape, network)])
             said = np.zeros(len(new), np.float32) if network is None else network
             self.network = np.concatenate([self.network, said])
 
