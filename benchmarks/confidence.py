@@ -85,8 +85,8 @@ def sampled(data: DataSet) -> DataSet:
 
 
 def icons() -> list[Experiment]:
-    """The demo's icons and photographs; some icons searched by a copy that is smaller, moved and thicker, and
-    by hand.
+    """The demo's icons and photographs; some icons searched by a copy that is smaller, moved and thicker, by
+    hand, and by themselves.
 
     Right are those whose name begins with the same word: a heart, a broken heart, a filled one.
     """
@@ -105,6 +105,7 @@ def icons() -> list[Experiment]:
         Sketch.from_strokes(by_hand(Sketch.load(paths[i]).strokes, rng, rng.uniform(0.2, 1.0)))
         for i in searched
     ]
+    exact = [Sketch.load(paths[i]) for i in searched]
     queries = [
         AnnotatedQuery(
             paths[i], words[i], frozenset(j for j, word in enumerate(words) if word == words[i]), int(i)
@@ -115,7 +116,7 @@ def icons() -> list[Experiment]:
         Experiment(
             DataSet(name, paths[0].parent, tuple(paths), tuple(queries)), tuple(contours), tuple(s), ()
         )
-        for name, s in (("icons", copies), ("icons by hand", drawn))
+        for name, s in (("icons", copies), ("icons by hand", drawn), ("exact icons", exact))
     ]
 
 

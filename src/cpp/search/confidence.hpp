@@ -12,8 +12,8 @@ namespace sketchseek {
 enum Evidence {
   kCosine, kStandsOut, kEvenness, kWhatOrders, kNetwork, kNetworkStandsOut, kPictures, kLineArt, kLengthDrawn, kSimplicity,
   kBestStandsOut, kBestBesideTenth, kNetworksBest, kNetworksBestBesideTenth, kAgreement, kNetworksLikest, kNetworksTail,
-  kPhotographs, kFirstAlike, kLikeFirst, kOthersLikeFirst, kTail, kAsGood, kAsGoodByNetwork, kMatch, kBestMatch,
-  kBestMatchBesideSecond, kRank, kEvidence
+  kPhotographs, kFirstAlike, kLikeFirst, kOthersLikeFirst, kTail, kAsGood, kAsGoodByNetwork, kMatch, kLooksTheSame,
+  kBestMatch, kBestMatchBesideSecond, kRank, kEvidence
 };
 // `confidence.TOGETHER`: evidence that means more together.
 inline constexpr Evidence kTogether[][2] = {

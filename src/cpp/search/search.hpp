@@ -79,6 +79,7 @@ class Searcher {
 
  private:
   static constexpr int64_t kCandidates = 500, kJudged = 50, kThorough = 100, kSettled = 30, kUsual = 256, kFew = 24, kLookedAt = 20;
+  static constexpr double kSame = 0.85;  // from this match on a picture begins to look the same as the drawing
   static constexpr double kTurnStep = 15, kFineTurn = 5, kAlso = 0.8, kApart = 0.5;
   static constexpr int kFiner = 4;
 
@@ -254,6 +255,7 @@ class Searcher {
       const auto above = cosines.end() - std::lower_bound(cosines.begin(), cosines.end(), 0.9f * (float)ranking[i].score);
       row[kAsGood] = std::log10((double)(above + 1) / (double)(cosines.size() + 1));
       row[kMatch] = ranking[i].score * row[kEvenness];
+      row[kLooksTheSame] = std::min(std::max((row[kMatch] - kSame) / (1 - kSame), 0.0), 1.0);
       row[kBestMatch] = matches[0];
       row[kBestMatchBesideSecond] = matches[0] - matches[std::min<size_t>(1, matches.size() - 1)];
       row[kRank] = std::log((double)(i + 1));

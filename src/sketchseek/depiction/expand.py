@@ -71,6 +71,7 @@ def rerank(
     drawing: Vector | None = None,
     expand: int = EXPAND,
     blend: float = 1.0,
+    exact: bool = True,
     picked: Sequence[int] = (),
     rejected: Sequence[int] = (),
     among: Ids | None = None,
@@ -89,6 +90,8 @@ def rerank(
         How many first hits to average, each by how far it stands out; 0 leaves the first ranking as it is.
     blend : float
         Weight of the drawing's descriptor beside its shape; 0 is shape alone.
+    exact : bool
+        Whether what looks the same by its shape comes first; a photograph's contours are not what was meant.
     picked : sequence of int
         Pictures that the user chose: they are averaged, instead of the first hits.
     rejected : sequence of int
@@ -123,9 +126,9 @@ def rerank(
         ids, before, score = ids[inside], before[inside], score[inside]
         network, shaped = network[inside], shaped[inside]
     order = np.argsort(-score, kind="stable")
-    page = order
-    if not len(picked):
-        page = _exact_first(_first_page(order, score, before) if rounds else order, shaped)
+    page = _first_page(order, score, before) if rounds and not len(picked) else order
+    if exact and not len(picked):
+        page = _exact_first(page, shaped)
     score = score[order[:k]]
     if asked is not None:  # back to cosines, which mean the same for every query and collection
         usual = pictures.usual_vectors @ asked

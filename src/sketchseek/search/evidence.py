@@ -26,6 +26,8 @@ USUAL = 256
 """Pictures, evenly from all over a collection, that say what a usual score is."""
 FEW = 24
 """A collection of fewer pictures says little about what is usual: made-up ones fill up the number."""
+SAME = 0.85
+"""From this match on a picture begins to look the same as the drawing."""
 LOOKED_AT = 20
 """Hits whose evenness is looked at; those further down have that of the last of these."""
 
@@ -55,6 +57,7 @@ NAMES = (
     "as good by shape",
     "as good by network",
     "match",
+    "looks the same",
     "best match",
     "best match beside the second",
     "rank",
@@ -62,11 +65,12 @@ NAMES = (
 """The columns of `features`.
 
 Of the hit itself are its "cosine", by how many deviations it "stands out" from usual pictures, its
-"evenness", the product of the two ("match"), "what orders" it, its "rank", whether it is "line art", and how
-many usual pictures are nearly "as good by shape"; of the search, the same for all its hits, how many
-"pictures" there are, the "length drawn" and its "simplicity" (how concentrated it is), by how much the best
-hit stands out from usual pictures, from the tenth and from the second, and the "tail" of usual scores. The
-others are 0 without a network; src/cpp/search/confidence.hpp has the same in the same order.
+"evenness", the product of the two ("match"), whether it all but "looks the same", "what orders" it, its
+"rank", whether it is "line art", and how many usual pictures are nearly "as good by shape"; of the search,
+the same for all its hits, how many "pictures" there are, the "length drawn" and its "simplicity" (how
+concentrated it is), by how much the best hit stands out from usual pictures, from the tenth and from the
+second, and the "tail" of usual scores. The others are 0 without a network; src/cpp/search/confidence.hpp has
+the same in the same order.
 """
 
 
@@ -180,6 +184,7 @@ def features(
         "as good by shape": as_good,
         "as good by network": net_as_good,
         "match": match,
+        "looks the same": np.clip((match - SAME) / (1 - SAME), 0, 1),
         "best match": np.full(k, best[0]),
         "best match beside the second": np.full(k, best[0] - best[min(1, len(best) - 1)]),
         "rank": np.log(np.arange(1, k + 1)),

@@ -329,6 +329,7 @@ def _by_everything(
         drawing=drawing,
         expand=default_expand(len(view)) if options.expand is None else options.expand,
         blend=blend,
+        exact=sketch.picture is None,
         picked=picked,
         rejected=[view.number(name) for name in options.rejected],
         among=shape.among,

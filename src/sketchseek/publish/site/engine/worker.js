@@ -10,8 +10,8 @@ const EVIDENCE = [
   "cosine", "shape stands out", "evenness", "what orders", "network", "network stands out", "pictures", "line art",
   "length drawn", "simplicity", "best stands out", "best beside the tenth", "network's best",
   "network's best beside the tenth", "agreement", "network's likest", "network's tail", "photographs",
-  "first hits alike", "like the first hits", "others like the first hits", "tail", "as good by shape", "as good by network", "match",
-  "best match", "best match beside the second", "rank",
+  "first hits alike", "like the first hits", "others like the first hits", "tail", "as good by shape",
+  "as good by network", "match", "looks the same", "best match", "best match beside the second", "rank",
 ];
 // The smallest module with a relaxed instruction: whether it is one says whether the browser has them.
 const RELAXED = new Uint8Array([
