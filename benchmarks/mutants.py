@@ -80,29 +80,34 @@ MUTANTS = [
         "(at.yy * at.x - at.xy * at.y)",
     ),
     ("a sine's sign off the grid", "settle.hpp", "negative ? -product : product", "product"),
-    ("one norm for all scales", "settle.hpp", "ladder.weights[pose * size + c]", "ladder.weights[c]"),
+    ("one norm for all scales", "settle.hpp", "ladder.weights(pose)", "ladder.weights(0)"),
+    (
+        "a drawing moved the other way",
+        "kernels/drawing.hpp",
+        "cosine * c - sine * s",
+        "cosine * c + sine * s",
+    ),
+    ("a quarter turn too much", "kernels/drawing.hpp", "(quarter + 1) << 30", "quarter << 30"),
 ]
 
 
 def compiled(sources: Path, package: Path, kept: Path) -> None:
-    """The engine with the portable kernels of the compact preset alone: a few seconds, not a minute.
+    """The engine with the portable kernels of few sizes: some seconds, not a minute.
 
     kept : objects of sources that no mutation touched, compiled once.
     """
     kernels = sources / "kernels.cpp"
-    text = kernels.read_text()
-    text = re.sub(r"#define CHOOSE\(f, nx, no\).*", "#define CHOOSE(f, nx, no) f<5, 3>", text)
-    text = re.sub(
-        r"#define ANY_OF\(f, nx\).*?f<10, 0>\)", "#define ANY_OF(f, nx) f<5, 3>", text, flags=re.DOTALL
-    )
-    kernels.write_text(text)
     module = sources / "module.cpp"
-    module.write_text(module.read_text().replace("&kernels_avx512, &kernels_avx2,", ""))
+    listed = (
+        '#if defined(__x86_64__)\n      {"avx512vnni"'  # the builds to choose from: the portable one alone
+    )
+    module.write_text(module.read_text().replace(listed, listed.replace("defined(__x86_64__)", "0")))
     import nanobind
 
     root = Path(nanobind.include_dir()).parent
     headers = [root / "include", root / "ext/robin_map/include", sysconfig.get_path("include")]
     flags = ["-std=c++17", "-O1", "-fPIC", "-w", "-fno-strict-aliasing", "-DSKETCHSEEK_BUILD=portable"]
+    flags.append("-DSKETCHSEEK_FEW_SIZES")
     parts = {
         kernels: [
             kernels,
@@ -110,7 +115,7 @@ def compiled(sources: Path, package: Path, kept: Path) -> None:
             sources / "simd.hpp",
             sources / "engine.hpp",
         ],
-        module: [module, *(sources / f"{name}.hpp" for name in ("settle", "selection", "threads", "engine"))],
+        module: [module, *sorted(sources.glob("*.hpp")), *sorted((sources / "search").iterdir())],
         root / "src" / "nb_combined.cpp": [],
     }
     objects = []

@@ -29,7 +29,7 @@ OPTIONS = {
     # Races are looked for in the engine alone; its locks and the interpreter's are seen either way.
     "TSAN_OPTIONS": "ignore_noninstrumented_modules=1:halt_on_error=1:exitcode=66",
 }
-# What it is, who must find it, the right line of module.cpp, the wrong one.
+# What it is, who must find it, the right line, the wrong one.
 PLANTED = [
     (
         "projections laid out by whoever comes",
@@ -41,25 +41,25 @@ PLANTED = [
     (
         "a reach shifted too far",
         "address,undefined",
-        "pose.reach = reach.data()[p];",
-        "pose.reach = reach.data()[p] << 31 >> 31;",
+        "pose.reach = given_.reach[p];",
+        "pose.reach = given_.reach[p] << 31 >> 31;",
     ),
 ]
 
 
 def compiled(sanitizers: str, right: str = "", wrong: str = "") -> Path:
-    """The engine with the sanitizers, and where it lies; with one line of module.cpp changed, if asked to.
+    """The engine with the sanitizers, and where it lies; with one line changed, if asked to.
 
     The sources are copied, and only those that changed, so that a fault costs one file's compilation.
     """
     build = BUILD / sanitizers.replace(",", "-")
     sources = build / "sources"
-    for file in (ROOT / "CMakeLists.txt", *sorted((ROOT / "src" / "cpp").rglob("*.*pp"))):
+    files = (ROOT / "CMakeLists.txt", *sorted((ROOT / "src" / "cpp").rglob("*.*pp")))
+    if not any(right in file.read_text() for file in files):
+        raise SystemExit(f"the line that is to be changed is gone: {right}")
+    for file in files:
         text, copy = file.read_text(), sources / file.relative_to(ROOT)
-        if file.name == "module.cpp":
-            if right not in text:
-                raise SystemExit(f"the line that is to be changed is gone: {right}")
-            text = text.replace(right, wrong, 1) if right else text
+        text = text.replace(right, wrong, 1) if right else text
         if not copy.exists() or copy.read_text() != text:
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_text(text)
