@@ -46,8 +46,8 @@ def test_the_demo_ends_with_one_example_search(
     monkeypatch.setattr(demo, "demo_index", lambda: index)
     demo.demo(serve=False, host="127.0.0.1", port=0, token=None)
     out = capsys.readouterr().out
-    assert "a drawn heart finds:" in out
-    assert "heart.svg" in out.splitlines()[2]
+    assert "a drawn umbrella finds:" in out
+    assert "umbrella.svg" in out.splitlines()[2]
 
 
 def test_pictures_are_out_of_installed_packages() -> None:

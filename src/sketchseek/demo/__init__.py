@@ -27,7 +27,7 @@ EXCLUDE = [
     "*finger*",
 ]
 """Icons that are another icon with a mark on it, and those that are no things."""
-EXAMPLE = "heart"
+EXAMPLE = "umbrella"
 
 
 def drawings() -> dict[str, Path]:

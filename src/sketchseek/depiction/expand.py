@@ -45,6 +45,9 @@ class Shape(Protocol):
     def at(self, ids: Ids) -> Vector:
         """The scores of some pictures."""
 
+    def whole(self, ids: Ids) -> Vector:
+        """Those of the pictures as a whole, which a part of them may surpass."""
+
 
 class Reranked(NamedTuple):
     """Pictures by number, best first, and what ordered them: about the cosine with what was asked last.
@@ -128,7 +131,7 @@ def rerank(
     order = np.argsort(-score, kind="stable")
     page = _first_page(order, score, before) if rounds and not len(picked) else order
     if exact and not len(picked):
-        page = _exact_first(page, shaped)
+        page = _exact_first(page, ids, shaped, shape)
     score = score[order[:k]]
     if asked is not None:  # back to cosines, which mean the same for every query and collection
         usual = pictures.usual_vectors @ asked
@@ -155,11 +158,15 @@ def _first_page(order: Ids, score: Vector, before: Vector) -> Ids:
     return np.concatenate([page, others[_FIRST - _RESERVED :]])
 
 
-def _exact_first(order: Ids, shape: Vector) -> Ids:
+def _exact_first(order: Ids, ids: Ids, scores: Vector, shape: Shape) -> Ids:
     """The same order, except that what looks the same as the drawing comes first, by how much it does."""
-    exact = shape[order] >= _EXACT
-    same = order[exact]
-    return np.concatenate([same[np.argsort(-shape[same], kind="stable")], order[~exact]])
+    near = order[scores[order] >= _EXACT]
+    if not len(near):
+        return order
+    whole = shape.whole(ids[near])
+    best_first = np.argsort(-whole, kind="stable")
+    same = near[best_first[whole[best_first] >= _EXACT]]
+    return np.concatenate([same, order[~np.isin(order, same)]])
 
 
 class _First:

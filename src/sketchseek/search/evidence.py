@@ -135,7 +135,7 @@ def features(
     """
     k = len(ranking)
     spread = np.unique(np.linspace(0, len(collection) - 1, min(len(collection), USUAL)).astype(np.int64))
-    usual = collection.engine.scores(query, collection.rows_of(spread)[_first(collection, spread)], threads)
+    usual = collection.engine.scores(query, collection.whole(spread), threads)
     if len(usual) < FEW:
         blanks = made_up(query.settings).engine.scores(query, threads=threads)
         usual = np.concatenate([usual, blanks[len(usual) :]])
@@ -190,12 +190,6 @@ def features(
         "rank": np.log(np.arange(1, k + 1)),
     }
     return np.stack([np.asarray(rows[name], np.float64) for name in NAMES], axis=1)
-
-
-def _first(collection: Collection, ids: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Where in `rows_of(ids)` each picture's first row is, all of it."""
-    pictures = collection.pictures[collection.rows_of(ids)]
-    return np.flatnonzero(np.diff(pictures, prepend=-1))
 
 
 def _beside_tenth(best_first: Floats) -> float:

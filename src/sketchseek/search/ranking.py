@@ -124,6 +124,11 @@ class Collection:
         rows: Ids = np.repeat(self._starts[ids] - before, counts) + np.arange(counts.sum())
         return rows
 
+    def whole(self, ids: Ids) -> Ids:
+        """Of each of some pictures the first row, which is all of it."""
+        rows: Ids = self._starts[ids]
+        return rows
+
     def top(self, query: Query, k: int, threads: int | None = None) -> Ids:
         """The rows of the k best pictures, each by its best view, best first."""
         return self.engine.top(query, k, threads, groups=self._groups, prior=self.prior)[0]

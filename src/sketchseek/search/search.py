@@ -417,6 +417,10 @@ class EngineScores:
         starts = np.flatnonzero(np.diff(self.collection.pictures[rows], prepend=-1))
         return np.maximum.reduceat(scores, starts) if len(rows) else scores
 
+    def whole(self, ids: Ids) -> NDArray[np.float32]:
+        """The scores of some pictures, each as a whole."""
+        return self.collection.engine.scores(self.query, self.collection.whole(ids), self.options.threads)
+
 
 def _apart(view: View, sketch: Sketch, ranking: Ranking, mine: list[int]) -> list[Place]:
     """The places of one picture, best first, without those that are the same again."""
