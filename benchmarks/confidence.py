@@ -214,9 +214,11 @@ def gap(rows: list[Judged]) -> float:
     return 100 * calibration_error(told, np.concatenate([r.trial.right for r in rows]))
 
 
-def cost(e: Experiment, smallest: float) -> str:
+def cost(e: Experiment, describer: PictureDescriber, smallest: float) -> str:
     """How much longer searches take that judge their hits, in one run: the share of time spent on it."""
-    view = e.view(Settings.preset(), smallest=smallest)
+    whole_view = e.view(Settings.preset(), smallest=smallest)
+    described = Described(whole_view, descriptors(e.data, describer), describer, describer.usual)
+    view = described.part(np.arange(len(whole_view)))
     spent: list[float] = []
 
     def timed(*arguments: object, **options: object) -> np.ndarray:
@@ -246,7 +248,8 @@ def main() -> None:
     if args.cost:
         place = data_folder()
         e = Experiment.of(sampled(load(place / "s2c")))
-        print(*(cost(e, smallest) for smallest in LEVELS), sep="\n")
+        describer = get_describer("efficientnet", learned=TWINS["efficientnet"])
+        print(*(cost(e, describer, smallest) for smallest in LEVELS), sep="\n")
         return
     args.folder.mkdir(exist_ok=True)
     chosen: list[Experiment] = []
