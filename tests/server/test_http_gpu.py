@@ -34,6 +34,8 @@ def test_searches_at_once_share_passes_and_are_answered_as_alone(
     Index.create(where, "compact", detector="canny", smallest=0.6).add([shape_pictures])
     for name in ("CANDIDATES", "JUDGED"):  # fewer than there are pictures: the engine has to choose
         monkeypatch.setattr(f"sketchseek.search.search.{name}", 3)
+    # The engine's own search has these numbers built in.
+    monkeypatch.setattr("sketchseek.search.search._is_usual", lambda _: False)
     asked = [stretched(star, 1 + 0.2 * i) for i in range(AT_ONCE)]
     with TestClient(create_app(where, device="cpu"), base_url=ADDRESS) as client:
         alone = [client.post("/api/search", json=body).json()["hits"] for body in asked]
