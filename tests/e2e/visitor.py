@@ -121,9 +121,10 @@ def strokes(page: Page) -> list:
 
 
 def inked(page: Page) -> int:
-    """How many pixels of the paper are drawn on."""
+    """How many pixels of the paper are drawn on, once it has been painted."""
     return page.evaluate(
-        """() => {
+        """async () => {
+          await new Promise((painted) => requestAnimationFrame(() => requestAnimationFrame(painted)));
           const paper = document.querySelector("#paper");
           const { data } = paper.getContext("2d").getImageData(0, 0, paper.width, paper.height);
           return data.reduce((count, value, i) => count + (i % 4 === 3 && value > 128), 0);
