@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -88,3 +89,12 @@ def test_an_upward_import_is_noticed():
     assert upward("from ..shape.query import Query", ("search",), order, "search") == []
     typed = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from ..search.hit import Hit\n"
     assert upward(typed, ("shape",), order, "shape") == []
+
+
+@pytest.mark.parametrize("name", ["sketchseek", "sketchseek.contours", "sketchseek.maps"])
+def test_a_package_that_loads_late_names_what_it_has(name):
+    package = import_module(name)
+    assert set(package.__all__) <= set(dir(package))
+    assert all(getattr(package, each) is not None for each in package.__all__)
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = package.nothing
