@@ -16,6 +16,7 @@ CPP := $(wildcard src/cpp/*.*pp src/cpp/kernels/* src/cpp/search/*)
 SOURCES := pyproject.toml CMakeLists.txt $(CPP)
 WASM := src/sketchseek/publish/engine/sketchseek-relaxed.wasm
 PYTEST_ARGS ?=
+SUITE := -n 2 --dist worksteal # two at a time: most tests wait for a browser or a server (PYTEST_ARGS='-n 0': one by one)
 TORCH ?= # which torch `make test-gpu` installs: 'torch==2.13.0'
 
 .PHONY: demo test wasm site test-cluster test-gpu test-lowest sanitize browser lint bench docs results wheel test-wheel cross clean
@@ -36,7 +37,7 @@ demo: $(VENV)/.demo ## index the demo pictures and open the page (ARGS=--no-serv
 	$(BIN)/sketchseek demo $(ARGS)
 
 test: $(VENV)/.dev $(WASM) browser ## the whole suite
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(SUITE) $(PYTEST_ARGS)
 
 wasm: $(WASM) ## the engine for browsers, from the same sources, by the compiler in the package ziglang
 $(WASM): packaging/wasm.py $(CPP) | $(VENV)/.dev
@@ -69,7 +70,7 @@ test-lowest: $(TOOLS)/.made $(WASM) browser ## the whole suite with the oldest v
 	  --output-file $(LOWEST)/versions.txt pyproject.toml
 	$(TOOLS)/bin/uv pip install --quiet --python $(LOWEST)/bin/python -r $(LOWEST)/versions.txt
 	$(TOOLS)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --no-deps --no-build-isolation .
-	$(LOWEST)/bin/python -m pytest $(PYTEST_ARGS)
+	$(LOWEST)/bin/python -m pytest $(SUITE) $(PYTEST_ARGS)
 
 browser: # for the page's tests: any Chrome or Chromium; the distribution's is installed where that is allowed
 	@for name in chromium chromium-browser google-chrome google-chrome-stable chrome; do \

@@ -10,6 +10,7 @@ import struct
 import time
 import zlib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
@@ -268,35 +269,38 @@ def closed_within(connection: socket.socket, seconds: float) -> bool:
     return False
 
 
+@pytest.fixture(scope="module")
+def locked(start_server, shape_index):
+    """A server that asks for a token."""
+    return start_server(shape_index, "--token", "secret")
+
+
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("path", ["/api/search", "/", "/api/health", "/nowhere", "/api/index"])
-def test_answered_before_the_body_and_dripping(start_server, shape_index, server, path: str) -> None:
+def test_answered_before_the_body_and_dripping(locked, server, path: str) -> None:
     """A body that nobody reads may not hold a connection, with a token or without."""
-    locked = start_server(shape_index, "--token", "secret")
-    for port in (locked.port, server.port) if path != "/api/search" else (locked.port,):
-        for framing in ("Content-Length: 99999999", "Transfer-Encoding: chunked"):
-            lines = [
-                f"POST {path} HTTP/1.1",
-                "Host: localhost",
-                framing,
-                "",
-                "4f\r\n" if "k" in framing else "x",
-            ]
-            with socket.create_connection(("127.0.0.1", port)) as connection:
-                connection.sendall("\r\n".join(lines).encode())
-                connection.settimeout(10)
-                assert connection.recv(65536).startswith((b"HTTP/1.1 4", b"HTTP/1.1 2"))
-                assert closed_within(connection, 20), framing
-    locked.stop()
+
+    def drip(port: int, framing: str) -> bool:
+        first = "4f\r\n" if "k" in framing else "x"
+        lines = [f"POST {path} HTTP/1.1", "Host: localhost", framing, "", first]
+        with socket.create_connection(("127.0.0.1", port)) as connection:
+            connection.sendall("\r\n".join(lines).encode())
+            connection.settimeout(10)
+            assert connection.recv(65536).startswith((b"HTTP/1.1 4", b"HTTP/1.1 2"))
+            return closed_within(connection, 20)
+
+    ports = (locked.port, server.port) if path != "/api/search" else (locked.port,)
+    framings = ("Content-Length: 99999999", "Transfer-Encoding: chunked")
+    kinds = [(port, framing) for port in ports for framing in framings]
+    with ThreadPoolExecutor(len(kinds)) as pool:  # each waits for the server, not for the others
+        assert all(pool.map(drip, *zip(*kinds, strict=True))), kinds
 
 
-def test_a_refused_upload_hears_why(start_server, shape_index) -> None:
-    locked = start_server(shape_index, "--token", "secret")
+def test_a_refused_upload_hears_why(locked) -> None:
     local = f"http://127.0.0.1:{locked.port}"
     for _ in range(5):
         answer = httpx.post(f"{local}/api/sketch", files={"picture": b"\0" * (4 << 20)}, timeout=30)
         assert answer.status_code == 401
-    locked.stop()
 
 
 def test_crowds_of_connections(server) -> None:
