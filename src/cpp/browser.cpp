@@ -1,6 +1,8 @@
 // The engine as a browser's worker sees it: numbers and addresses in its own memory in, a sentence or null out.
 #include <cstdlib>
 #include <memory>
+#include <new>
+#include <utility>
 #include <vector>
 
 #include "search/opened.hpp"
@@ -15,9 +17,14 @@ std::vector<double> places;  // of the last search, kFields each
 double present;
 std::vector<double> scanned;  // of the last scan: row and score, one after the other
 constexpr int kFields = 13;
+bool starved;  // there was not enough memory for what was asked last
+
+// There are no exceptions in a browser's engine: what finds no memory stops here, and `starved` says why.
+const auto before = std::set_new_handler([] { starved = true, __builtin_trap(); });
 }  // namespace
 
 EXPORT(allocate) void* allocate(size_t bytes) { return std::malloc(bytes); }
+EXPORT(starved) bool is_starved() { return std::exchange(starved, false); }
 EXPORT(release) void release(void* memory) { std::free(memory); }
 
 // Codes come component after component, and those that are the same once: (D, count) and which (rows,) -> (rows, D).

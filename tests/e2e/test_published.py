@@ -404,21 +404,97 @@ def test_a_hostile_index_is_a_sentence(
         assert sentence in said[name], (name, said[name])
 
 
+def read_leb(data: bytes, at: int) -> tuple[int, int]:
+    """A number as WebAssembly writes it, seven bits a byte, the lowest first; and where it ends."""
+    value = shift = 0
+    while True:
+        value |= (data[at] & 0x7F) << shift
+        shift += 7
+        at += 1
+        if data[at - 1] < 0x80:
+            return value, at
+
+
+def leb(value: int) -> bytes:
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*out, value])
+
+
+def with_little_memory(module: bytes, more: int) -> bytes:
+    """An engine whose memory grows by so many pages of 64 KiB at most."""
+    at = 8
+    while module[at] != 5:  # the section of memories: one, without a limit
+        size, begin = read_leb(module, at + 1)
+        at = begin + size
+    size, begin = read_leb(module, at + 1)
+    assert module[begin : begin + 2] == b"\x01\x00"
+    least, _ = read_leb(module, begin + 2)
+    limited = b"\x01\x01" + leb(least) + leb(least + more)
+    return module[:at] + b"\x05" + leb(len(limited)) + limited + module[begin + size :]
+
+
+def test_too_little_memory_is_said(visit: Callable[..., Page], site: str, served: tuple[Path, str]) -> None:
+    """Wherever it runs out: for an array, for the engine's own copies, or in a search."""
+    folder, address = served
+    published = folder / "deep" / "icons"
+    sizes = range(0, 60, 3)
+    for more in sizes:
+        little = folder / "little" / str(more)
+        (little / "engine").mkdir(parents=True)
+        for name in (MANIFEST, "data"):
+            (little / name).symlink_to(published / name)
+        for name in ENGINES:
+            module = (published / "engine" / name).read_bytes()
+            (little / "engine" / name).write_bytes(with_little_memory(module, more))
+    page = visit(site, may_fail=True)
+    causes: list[str] = []
+    page.on("console", lambda said: causes.append(said.text))
+    said = page.evaluate(
+        """async ([site, addresses, strokes]) => {
+          const { open } = await import(`${site}sketchseek.js`);
+          const said = [];
+          for (const address of addresses) {
+            try {
+              const collection = await open(address);
+              said.push("opened");
+              await collection.search([strokes]);
+              said.push("searched");
+            } catch (problem) {
+              said.push(problem.message);
+            }
+          }
+          return said;
+        }""",
+        [site, [f"{address}little/{more}/" for more in sizes], STAR],
+    )
+    assert said[0] == "There is not enough memory for the index."
+    assert said[-2:] == ["opened", "searched"]
+    assert set(said) == {said[0], "opened", "searched"}
+    assert any("unreachable" in cause for cause in causes)  # the engine itself had none
+
+
 class BreaksOff(Quiet):
-    """A server that goes away in the middle of the codes."""
+    """A server that goes away in the middle of a file."""
+
+    what = "codes-"
 
     def copyfile(self, source: Any, out: Any) -> None:
         """All of a file, or half of it."""
         data = source.read()
-        broken = "codes-" in self.path
+        broken = self.what in self.path
         out.write(data[: len(data) // 2] if broken else data)
         self.close_connection = broken
 
 
+@pytest.mark.parametrize("what", ["codes-", ".wasm"])
 def test_a_connection_that_breaks_off_is_no_damage(
-    visit: Callable[..., Page], site: str, served: tuple[Path, str]
+    visit: Callable[..., Page], site: str, served: tuple[Path, str], what: str
 ) -> None:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(BreaksOff, directory=served[0]))
+    handler = type("Handler", (BreaksOff,), {"what": what})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(handler, directory=served[0]))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     page = visit(f"http://127.0.0.1:{server.server_port}/deep/icons/", may_fail=True, ready="")
     expect(page.locator("#trouble")).to_contain_text("does not answer")

@@ -24,6 +24,8 @@ let asked = false; // somebody has searched
 
 class Unfit extends Error {} // with a sentence for the person at the page
 
+const NO_MEMORY = "There is not enough memory for the index.";
+
 const whole = (value, most) => Number.isSafeInteger(value) && value >= 0 && value <= most;
 
 function require(holds, sentence) {
@@ -58,7 +60,8 @@ async function unpacked(bytes, size) {
   const out = new Uint8Array(size);
   let at = 0;
   try {
-    const reader = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")).getReader();
+    const packed = new ReadableStream({ start: (stream) => { stream.enqueue(bytes); stream.close(); } });
+    const reader = packed.pipeThrough(new DecompressionStream("gzip")).getReader();
     for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
       if (at + piece.value.length > size) throw new RangeError();
       out.set(piece.value, at);
@@ -115,19 +118,22 @@ function labels(bytes, count) {
 
 async function start(site) {
   const name = WebAssembly.validate(RELAXED) ? "sketchseek-relaxed.wasm" : "sketchseek.wasm";
-  const response = await fetch(new URL(`engine/${name}`, site));
+  const response = await fromNetwork(fetch(new URL(`engine/${name}`, site)));
   require(response.ok, `The engine is missing (${response.status}).`);
   const nothing = () => 0;
   const imports = { wasi_snapshot_preview1: new Proxy({}, { get: () => nothing }) };
-  const { instance } = await WebAssembly.instantiate(await response.arrayBuffer(), imports);
+  const { instance } = await WebAssembly.instantiate(await fromNetwork(response.arrayBuffer()), imports);
   instance.exports._initialize?.();
   return instance.exports;
 }
 
+/** An address in the engine's memory: half of them come as negative numbers. */
+const unsigned = (number) => number >>> 0;
+
 /** Room in the engine's memory, and an array over it: other allocations may move the memory, so only for now. */
 function array(Type, count) {
-  const at = engine.allocate(Math.max(1, count * Type.BYTES_PER_ELEMENT));
-  require(at !== 0, "There is not enough memory for the index.");
+  const at = unsigned(engine.allocate(Math.max(1, count * Type.BYTES_PER_ELEMENT)));
+  require(at !== 0, NO_MEMORY);
   return { at, count, view: () => new Type(engine.memory.buffer, at, count) };
 }
 
@@ -138,7 +144,8 @@ function filled(Type, values) {
 }
 
 /** The sentence at an address in the engine's memory; null for none. */
-function sentence(at) {
+function sentence(number) {
+  const at = unsigned(number);
   if (!at) return null;
   const memory = new Uint8Array(engine.memory.buffer);
   return new TextDecoder().decode(memory.slice(at, memory.indexOf(0, at)));
@@ -279,7 +286,7 @@ function search({ rows, ...query }) {
   } finally {
     if (given) engine.release(given.at);
   }
-  const places = new Float64Array(engine.memory.buffer, engine.places(), engine.places_count() * FIELDS).slice();
+  const places = new Float64Array(engine.memory.buffer, unsigned(engine.places()), engine.places_count() * FIELDS).slice();
   return { present: engine.present(), places, fields: FIELDS };
 }
 
@@ -287,12 +294,21 @@ function search({ rows, ...query }) {
 function scan(query) {
   asked = true;
   ask(engine.scan, query);
-  return new Float64Array(engine.memory.buffer, engine.scanned(), 2 * engine.scanned_count()).slice();
+  return new Float64Array(engine.memory.buffer, unsigned(engine.scanned()), 2 * engine.scanned_count()).slice();
 }
 
 /** Search once for nothing in particular: browsers compile well what they have seen run. */
 function warmUp() {
-  if (!asked) search({ strokes: [[[0, 0], [9, 2], [5, 8], [0, 0]]], k: 20, offset: 0, mirror: true, turn: 0 });
+  try {
+    if (!asked) search({ strokes: [[[0, 0], [9, 2], [5, 8], [0, 0]]], k: 20, offset: 0, mirror: true, turn: 0 });
+  } catch {
+    // Nobody has asked; who does will hear what is wrong.
+  }
+}
+
+/** Whether memory was asked for in vain: by this script, for an array or an engine, or by the engine itself. */
+function hasStarved(problem) {
+  return problem instanceof RangeError || Boolean(problem instanceof WebAssembly.RuntimeError && engine?.starved?.());
 }
 
 const TASKS = { open, openSlice, scan, search };
@@ -304,7 +320,8 @@ addEventListener("message", async ({ data: { id, task, ...given } }) => {
     postMessage({ id, answer }, parts);
   } catch (problem) {
     const known = problem instanceof Unfit;
-    const message = known ? problem.message : "The engine could not do that: the index may be damaged.";
+    const unknown = hasStarved(problem) ? NO_MEMORY : "The engine could not do that: the index may be damaged.";
+    const message = known ? problem.message : unknown;
     postMessage({ id, problem: { message, status: problem.status ?? 500, cause: known ? undefined : String(problem) } });
   }
 });
