@@ -294,6 +294,26 @@ def test_offline(visit: Callable[..., Page], site: str) -> None:
     page.wait_for_function("(image) => image.complete && image.naturalWidth > 0", arg=image.element_handle())
 
 
+def test_no_room_to_keep_the_site(visit: Callable[..., Page], site: str) -> None:
+    """A full disk, or a private window: what cannot be kept is shown all the same."""
+    page = visit(site)
+    page.wait_for_function("() => navigator.serviceWorker.controller")
+    devtools = page.context.new_cdp_session(page)
+    origin = re.match(r"http://[^/]+", site)[0]
+    devtools.send("Storage.overrideQuotaForOrigin", {"origin": origin, "quotaSize": 1})
+    shown = page.evaluate(
+        """async () => {
+          for (const name of await caches.keys()) await caches.delete(name);
+          const [{ file, bytes }] = (await (await fetch("index.json")).json()).thumbnails;
+          const cache = await caches.open("any");
+          const refused = await cache.put("any", new Response("more")).catch((problem) => problem.name);
+          const blob = await (await fetch(file)).blob();
+          return [refused, blob.size === bytes];
+        }"""
+    )
+    assert shown == ["QuotaExceededError", True]
+
+
 def test_policy(visit: Callable[..., Page], site: str) -> None:
     page = visit(site, may_fail=True)
     # Later than in the question itself, which the browser's tools may answer freely.

@@ -38,7 +38,9 @@ addEventListener("fetch", (event) => {
     const kept = await cache.match(isPage ? "./" : request, { ignoreSearch: isPage });
     if (kept) return kept;
     const response = await fetch(request);
-    if (response.status === 200 && address.pathname.includes("/data/")) await cache.put(request, response.clone());
+    if (response.status === 200 && address.pathname.includes("/data/")) {
+      event.waitUntil(cache.put(request, response.clone()).catch(() => {})); // where there is room to keep it
+    }
     return response;
   };
   event.respondWith(answer());
