@@ -538,7 +538,7 @@ def run_demo(args: argparse.Namespace) -> int:
     from .demo import demo, demo_index
 
     if args.publish:
-        return _publish(demo_index(), args.publish, title="Photographs and icons")
+        return _publish(demo_index(published=True), args.publish, title="Photographs and icons")
     demo(args.serve, args.host, args.port, args.token)
     return 0
 
@@ -572,8 +572,9 @@ def _publish(
     if sizes["index"] > HEAVY and preset != "compact":
         share = Settings.preset("compact").dimensions / Settings.preset(preset).dimensions
         say(
-            "sketchseek: The index is what a visitor waits for. Of pictures indexed with --preset compact "
-            f"it would be about {sizes['index'] * share / 1e6:.1f} MB."
+            "sketchseek: The index is what a visitor waits for. One made of the same pictures by "
+            "`sketchseek index PICTURES --index ANOTHER --preset compact` would be of about "
+            f"{sizes['index'] * share / 1e6:.1f} MB."
         )
     print(
         f"{report['site']}: {report['pictures']:,} pictures. A visitor loads {sizes['index'] / 1e6:.1f} MB "

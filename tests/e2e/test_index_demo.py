@@ -30,6 +30,9 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     made = demo.demo_index()
     again = demo.demo_index()
     assert again.version == made.version, "the second time there is nothing to do"
+    visitors = demo.demo_index(published=True)
+    assert (visitors.recipe.preset, visitors.recipe.expansion) == ("compact", None)
+    assert len(visitors) == len(made)
     patch.undo()
     return made
 

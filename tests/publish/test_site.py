@@ -204,6 +204,6 @@ def test_command(
 
 @built
 def test_the_demo_as_a_site(shape_index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sketchseek.demo.demo_index", lambda: Index.open(shape_index))
+    monkeypatch.setattr("sketchseek.demo.demo_index", lambda published: Index.open(shape_index))
     assert main(["demo", "--publish", str(tmp_path / "site")]) == 0
     assert "Photographs and icons" in (tmp_path / "site" / "index.html").read_text()

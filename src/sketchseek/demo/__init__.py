@@ -47,21 +47,25 @@ def pictures() -> list[Path]:
     return folders
 
 
-def demo_index() -> Index:
-    """The demo's index in the user's cache, made or brought up to date."""
+def demo_index(*, published: bool = False) -> Index:
+    """The demo's index in the user's cache, made or brought up to date.
+
+    published: one that visitors load, who search by shape alone: less than half as heavy.
+    """
     from ..depiction import has_extra
     from ..index import Index, make_recipe
     from ..output.progress import shown
     from ..shape.settings import DEFAULT_PRESET
 
-    recipe = make_recipe(DEFAULT_PRESET, "neural", expansion=has_extra())
+    expansion = has_extra() and not published
+    recipe = make_recipe("compact" if published else DEFAULT_PRESET, "neural", expansion=expansion)
     mark = hashlib.blake2b(recipe.to_json().encode(), digest_size=5).hexdigest()
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     where = cache / "sketchseek" / f"demo-{mark}"  # another detector gets another index
     if (where / "pictures.lance").exists():
         index = Index.open(where)
     else:
-        index = Index.create(where, recipe.preset, detector=recipe.detector, expansion=has_extra())
+        index = Index.create(where, recipe.preset, detector=recipe.detector, expansion=expansion)
     if len(index) == 0:
         print("Indexing the demo's pictures; this happens once.", file=sys.stderr)
     with shown(sys.stderr) as progress:
