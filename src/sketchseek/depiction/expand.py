@@ -2,7 +2,8 @@
 
 The first ranking is by shape, with the network's opinion of the drawing blended in. The descriptors of its
 first hits are averaged, and all pictures compared with the average ("Query expansion", section 5.3 of the
-paper); a second round averages the first hits of that. Most of the first page stay the first ranking's.
+paper); a second round averages the first hits of that. The first page keeps the first ranking's hits, in
+another order.
 
 Scores of different kinds are compared as z-scores: how many deviations above the collection's mean.
 
@@ -20,14 +21,13 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from .pictures import Pictures
+from .pictures import Pictures, Query, products
 from .quantisation import Ids, Vector
 
 EXPAND = 10
 _CARRIED = 0.3  # weight of the first ranking's z-score beside the first round's, when choosing for the second
 _KEPT = 0.2  # the same in the final score
-_FIRST = 10  # hits of a first page
-_RESERVED = 8  # of which so many are the first ranking's own: the thing may be here only once
+_FIRST = 10  # hits of a first page: the first ranking's own, since the thing may be here only once
 _AGAIN = 0.8  # what that ranking's z-score weighs once more when the page is ordered
 _EXACT = 0.9  # a picture whose shape has this cosine with the drawing looks the same, whatever it depicts
 _AGAINST = 0.5  # weight of the likeness to pictures that were rejected
@@ -71,7 +71,7 @@ def rerank(
     pictures: Pictures,
     k: int,
     *,
-    drawing: Vector | None = None,
+    drawing: Query | None = None,
     expand: int = EXPAND,
     blend: float = 1.0,
     exact: bool = True,
@@ -87,8 +87,8 @@ def rerank(
     shape : Shape
     pictures : Pictures
     k : int
-    drawing : ndarray of shape (d,), optional
-        The drawing's own descriptor, centred on that of drawings, of length 1.
+    drawing : ndarray of shape (d,) or (2, d), optional
+        The drawing's own descriptor, as it is asked of each kind, centred on that of drawings, of length 1.
     expand : int
         How many first hits to average, each by how far it stands out; 0 leaves the first ranking as it is.
     blend : float
@@ -134,7 +134,7 @@ def rerank(
         page = _exact_first(page, ids, shaped, shape)
     score = score[order[:k]]
     if asked is not None:  # back to cosines, which mean the same for every query and collection
-        usual = pictures.usual_vectors @ asked
+        usual = pictures.usual_cosines(asked)
         score = score * usual.std() + usual.mean()
     return Reranked(ids[page[:k]], score, _likest(network, len(pictures) if among is None else len(among)))
 
@@ -146,16 +146,15 @@ def _likest(network: Vector, of: int) -> Vector:
 
 
 def _first_page(order: Ids, score: Vector, before: Vector) -> Ids:
-    """The same order, except that most of the first page are the first hits by `before`.
+    """The same order, except that on the first page are the first hits by `before`.
 
     Expansion finds more of what there are many of. Of what there is one, it finds others; nothing in the
     first ranking was found to tell the two apart, so that it keeps its places.
     """
-    kept = np.argsort(-before, kind="stable")[:_RESERVED]
-    others = order[~np.isin(order, kept)]
-    page = np.concatenate([kept, others[: _FIRST - _RESERVED]])
+    page = np.argsort(-before, kind="stable")[:_FIRST]
+    others = order[~np.isin(order, page)]
     page = page[np.argsort(-(score[page] + _AGAIN * before[page]), kind="stable")]
-    return np.concatenate([page, others[_FIRST - _RESERVED :]])
+    return np.concatenate([page, others])
 
 
 def _exact_first(order: Ids, ids: Ids, scores: Vector, shape: Shape) -> Ids:
@@ -172,10 +171,10 @@ def _exact_first(order: Ids, ids: Ids, scores: Vector, shape: Shape) -> Ids:
 class _First:
     """The first ranking's score: shape and the network's opinion of the drawing, as one z-score."""
 
-    def __init__(self, shape: Shape, pictures: Pictures, drawing: Vector | None, blend: float) -> None:
+    def __init__(self, shape: Shape, pictures: Pictures, drawing: Query | None, blend: float) -> None:
         self.drawing, self.shape, self._blend = drawing, shape, blend
         self._usual_shape = shape.at(pictures.usual)
-        self._usual_network = pictures.usual_vectors @ drawing if drawing is not None else None
+        self._usual_network = pictures.usual_cosines(drawing) if drawing is not None else None
         self._usual = self._sum(self._usual_shape, self._usual_network)
 
     def _sum(self, shape: Vector, network: Vector | None) -> Vector:
@@ -199,6 +198,7 @@ class _Known:
         self.before: Vector = np.zeros(0, np.float32)
         self.network: Vector = np.zeros(0, np.float32)  # cosines with the drawing; 0 without one
         self._vectors = np.zeros((0, pictures.usual_vectors.shape[1]), np.float32)
+        self._kinds: Ids = np.zeros(0, np.int64)
 
     def add(self, best: Callable[[int], Ids]) -> None:
         """Know those that `best` names, too."""
@@ -207,6 +207,7 @@ class _Known:
         else:
             new = np.setdiff1d(best(self._pool), self.ids)
             self._vectors = np.concatenate([self._vectors, self._pictures.vectors(new)])
+            self._kinds = np.concatenate([self._kinds, self._pictures.kinds(new)])
         if len(new):
             self.ids = np.concatenate([self.ids, new])
             drawing = self._first.drawing
@@ -217,13 +218,13 @@ class _Known:
             said = np.zeros(len(new), np.float32) if network is None else network
             self.network = np.concatenate([self.network, said])
 
-    def add_like(self, query: Vector) -> None:
+    def add_like(self, query: Query) -> None:
         """Know those that are most like the query, too."""
         self.add(lambda k: self._pictures.best(query, k, self._threads))
 
     def alike(self, query: Vector) -> Vector:
         """How much each is like the query, as a z-score."""
-        return _z(self._products(query), self._pictures.usual_vectors @ query)
+        return _z(self._products(query), self._pictures.usual_cosines(query))
 
     def against(self) -> Vector:
         """What speaks against each: how much more than usual it is like what was rejected; never chosen."""
@@ -234,8 +235,10 @@ class _Known:
         everything[np.isin(self.ids, self._rejected)] = np.inf
         return everything
 
-    def _products(self, query: Vector) -> Vector:
-        return self._pictures.products(query) if self._pictures.small else self._vectors @ query
+    def _products(self, query: Query) -> Vector:
+        if self._pictures.small:
+            return self._pictures.products(query)
+        return products(self._vectors, self._kinds, query)
 
 
 def _z(values: Vector, usual: Vector) -> Vector:

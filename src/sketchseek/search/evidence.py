@@ -49,7 +49,7 @@ NAMES = (
     "agreement",
     "network's likest",
     "network's tail",
-    "photographs",
+    "flat art",
     "first hits alike",
     "like the first hits",
     "others like the first hits",
@@ -81,8 +81,8 @@ class Opinion:
     name : of the network. cosine : (k,) of the hits' descriptors with the drawing's. usual : (m,) those of
     usual pictures. alike : the mean cosine of the first hits' descriptors with one another. near : (k,) the
     hits' cosines with the mean of the first ten; crowd : the share of usual pictures nearly as near to it.
-    likest : the mean of the largest cosines with the drawing in the whole collection. photographs : how like
-    photographs its pictures are.
+    likest : the mean of the largest cosines with the drawing in the whole collection. flat_art : which share
+    of its pictures are flat art.
     """
 
     name: str
@@ -92,22 +92,24 @@ class Opinion:
     near: NDArray[np.floating[Any]]
     crowd: float
     likest: float
-    photographs: float
+    flat_art: float
 
     @classmethod
     def of(
         cls,
         name: str,
-        drawing: NDArray[np.float32],
+        said: NDArray[np.float32],
+        said_usually: NDArray[np.float32],
         hits: NDArray[np.float32],
         usual: NDArray[np.float32],
         *,
         likest: NDArray[np.float32],
-        photographs: float,
+        flat_art: float,
     ) -> Opinion:
-        """From descriptors of length 1: the drawing's (d,), the hits' (k, d), best first, usual (m, d).
+        """From what the network said of the hits (k,) and usual pictures (m,), and their descriptors, (k, d),
+        best first, and (m, d), of length 1.
 
-        likest : the largest cosines of pictures with the drawing. photographs : see `Pictures`.
+        likest : the largest cosines of pictures with the drawing. flat_art : see `Pictures`.
         """
         first = hits[:10]
         n, total = len(first), first.sum(axis=0)
@@ -116,7 +118,7 @@ class Opinion:
         near = hits @ total
         crowd = float(np.mean(usual @ total > 0.7 * near[:10].mean())) if len(usual) and n else 0.0
         mean = float(likest.mean()) if len(likest) else 0.0
-        return cls(name, hits @ drawing, usual @ drawing, alike, near, crowd, mean, photographs)
+        return cls(name, said, said_usually, alike, near, crowd, mean, flat_art)
 
 
 def features(
@@ -149,14 +151,14 @@ def features(
     match = ranking.score * even
     best = np.sort(match[:LOOKED_AT])[::-1] if k else np.zeros(1)
     net, net_out, near, net_as_good = (np.zeros(k) for _ in range(4))
-    tail = alike = crowd = likest = photographs = 0.0
+    tail = alike = crowd = likest = flat_art = 0.0
     if opinion is not None:
         mean, width = _moments(opinion.usual, at_least=0.05)
         net = np.asarray(opinion.cosine, np.float64)
         net_out = (net - mean) / width
         near, net_as_good = np.asarray(opinion.near), _share_above(opinion.usual, 0.9 * net)
         tail, alike, crowd = _tail(opinion.usual), opinion.alike, np.log10(opinion.crowd + 0.001)
-        likest, photographs = opinion.likest, opinion.photographs
+        likest, flat_art = opinion.likest, opinion.flat_art
     drawn = float(query.points.weight.sum())
     rows = {
         "cosine": ranking.score,
@@ -176,7 +178,7 @@ def features(
         "agreement": np.full(k, float(np.mean(shape[:10] * net_out[:10])) if k else 0.0),
         "network's likest": np.full(k, likest),
         "network's tail": np.full(k, tail),
-        "photographs": np.full(k, photographs),
+        "flat art": np.full(k, flat_art),
         "first hits alike": np.full(k, alike),
         "like the first hits": near,
         "others like the first hits": np.full(k, crowd),

@@ -341,11 +341,12 @@ def _by_everything(
     pictures = depiction.pictures
     opinion = Opinion.of(
         describer.name,
-        drawing,
+        pictures.cosines(ids, drawing),
+        pictures.usual_cosines(drawing),
         pictures.vectors(ids),
         pictures.usual_vectors,
         likest=likest,
-        photographs=pictures.photographs,
+        flat_art=pictures.flat_art,
     )
     return _Found(query, ranking, score, opinion)
 
@@ -362,7 +363,7 @@ def _described(
 ) -> NDArray[np.float32] | None:
     """What the network sees in a drawing, or in the photograph that it is the contours of."""
     if sketch.picture is None:
-        return describer.drawing(sketch.strokes)
+        return describer.drawing(sketch.strokes, depiction.pictures.kinds_here)
     return depiction.pictures.centred(describer(sketch.picture))
 
 
