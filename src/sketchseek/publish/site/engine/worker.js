@@ -9,7 +9,7 @@ const FIELDS = 13; // numbers of a place: see src/cpp/browser.cpp
 const EVIDENCE = [
   "cosine", "shape stands out", "evenness", "what orders", "network", "network stands out", "pictures", "line art",
   "length drawn", "simplicity", "best stands out", "best beside the tenth", "network's best",
-  "network's best beside the tenth", "agreement", "network's likest", "network's tail", "photographs",
+  "network's best beside the tenth", "agreement", "network's likest", "network's tail", "flat art",
   "first hits alike", "like the first hits", "others like the first hits", "tail", "as good by shape",
   "as good by network", "match", "looks the same", "best match", "best match beside the second", "rank",
 ];
