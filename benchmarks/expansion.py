@@ -19,7 +19,7 @@ import numpy as np
 
 from sketchseek.contours.picture import load_picture
 from sketchseek.depiction import EXPAND, Depiction, PictureDescriber, Pictures, drawing, get_describer
-from sketchseek.depiction.pictures import products
+from sketchseek.depiction.pictures import Rows
 from sketchseek.depiction.quantisation import ProductCodes
 from sketchseek.evaluation.depiction import descriptors
 from sketchseek.evaluation.experiment import Experiment
@@ -67,14 +67,14 @@ class Set:
             self.relevant[i, list(query.relevant)] = True
         self.instance = np.array([-1 if q.instance is None else q.instance for q in e.data.queries])
         self.stored = descriptors(e.data, self.describer)
-        pictures, everything = Pictures(self.stored, self.describer.usual), np.arange(len(self.stored))
-        self.vectors = pictures.vectors(everything)
-        self.network = np.array([pictures.cosines(everything, drawing) for drawing in self.drawings])
+        self.pictures = Pictures(self.stored, self.describer.usual)
+        rows = self.pictures.rows(np.arange(len(self.stored)))
+        self.vectors, self.network = rows.vectors, np.array([rows.cosines(d) for d in self.drawings])
 
     @cached_property
     def view(self) -> View:
         """The photos as a search sees them."""
-        return self.seen(Pictures(self.stored, self.describer.usual))
+        return self.seen(self.pictures)
 
     def seen(self, pictures: Pictures) -> View:
         """The same with other descriptors of what they depict."""
@@ -184,14 +184,14 @@ class Coded(Pictures):
         super().__init__(s.stored, s.describer.usual)
         codes = ProductCodes.train(np.concatenate([o.vectors for o in others]).astype(np.float32), len(self))
         codes.encode([s.vectors.astype(np.float32)])
-        self._decoded, self._candidates = codes.decoded(), candidates
-        self._all_kinds = self.kinds(np.arange(len(self)))
+        self._exact, self._candidates = self.rows(np.arange(len(self))), candidates
+        self._decoded = Rows(codes.decoded(), self._exact.kinds)
 
     def products(self, query: np.ndarray) -> np.ndarray:
-        found = products(self._decoded, self._all_kinds, query)
+        found = self._decoded.cosines(query)
         if self._candidates:
             best = np.argpartition(-found, self._candidates)[: self._candidates]
-            found[best] = self.cosines(best, query)
+            found[best] = self._exact.cosines(query)[best]
         return found
 
 
@@ -268,7 +268,6 @@ def boxed(s: Set, n: int = EXPAND) -> list[str]:
     """
     e = s.experiment
     chosen = np.sort(np.random.default_rng(0).permutation(len(e.sketches))[:SAMPLE])
-    pictures = Pictures(s.stored, s.describer.usual)
     found: dict[str, list[float]] = {"whole": [], "box": [], "both": []}
     for i in chosen:
         answer = ranked(s.view, e.sketches[i], Options(3 * n, expand=0))
@@ -278,7 +277,7 @@ def boxed(s: Set, n: int = EXPAND) -> list[str]:
             crop(load_picture(e.data.photos[p]).pixels, np.array(hit.box), e.contours[p])
             for p, hit in zip(first, hits, strict=True)
         ]
-        box = np.array([pictures.centred(s.describer(c)) for c in crops])
+        box = np.array([s.pictures.centred(s.describer(c)) for c in crops])
         whole = s.vectors[first]
         for kind, vectors in (("whole", whole), ("box", box), ("both", unit(whole + box))):
             order = np.argsort(-(s.vectors @ unit(weights @ vectors)))

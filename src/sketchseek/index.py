@@ -342,8 +342,8 @@ class Index:
         import numpy as np
 
         pictures, one = view.depiction.pictures, np.array([view.number(identifier)])
-        drawing = describer.drawing(sketch.strokes, pictures.kinds(one).tolist())
-        return None if drawing is None else float(pictures.cosines(one, drawing)[0])
+        drawing = describer.drawing(sketch.strokes, pictures.kinds_here)  # as a search asks
+        return None if drawing is None else float(pictures.rows(one).cosines(drawing)[0])
 
     def folders(self, most: int | None = None) -> list[tuple[str, int]]:
         """The folders that pictures are in, from where they branch, and how many each has in it and below.
@@ -461,13 +461,13 @@ def explained(sketch: Sketch, picture: Path, where: Path | None = None) -> tuple
     smallest = recipe.smallest if recipe else SMALLEST
     network = None
     describer = _describer(recipe.expansion, required=False) if recipe and recipe.expansion else None
-    drawing = describer.drawing(sketch.strokes) if describer else None
-    if describer and drawing is not None:
+    if describer:
         from .depiction import Pictures, usual_mean
 
         stored = describer(seen.picture.pixels).astype(np.float16)[None]
         pictures = Pictures(stored, usual_mean(describer.name, describer.dimension))
-        network = float(pictures.cosines(np.arange(1), drawing)[0])
+        drawing = describer.drawing(sketch.strokes, pictures.kinds_here)
+        network = None if drawing is None else float(pictures.usual_rows.cosines(drawing)[0])
     path = os.path.abspath(picture)
     return explain_contours(sketch, seen, path, settings, smallest=smallest, network=network), seen
 

@@ -183,22 +183,25 @@ def test_each_kind_has_a_mean_and_a_question_of_its_own():
     stored[5] = np.nan
     pictures = Pictures(stored, np.zeros((2, 256), np.float32))
     everything = np.arange(600)
-    np.testing.assert_array_equal(np.delete(pictures.kinds(everything), 5), np.delete(kinds, 5))
+    np.testing.assert_array_equal(np.delete(pictures.rows(everything).kinds, 5), np.delete(kinds, 5))
     query = rng.normal(size=(2, 256)).astype(np.float32)
     rows = stored[:, :-1].astype(np.float32)
+    found = pictures.rows(everything).cosines(query)
     there = everything != 5
     for kind in (0, 1):
         chosen = there & (kinds == kind)
         own = rows[chosen] - rows[chosen].sum(0) / (chosen.sum() + 64)
         own /= np.linalg.norm(own, axis=1, keepdims=True)
-        np.testing.assert_allclose(pictures.cosines(everything, query)[chosen], own @ query[kind], atol=1e-4)
-    found = pictures.cosines(everything, query)
+        np.testing.assert_allclose(
+            pictures.rows(everything).cosines(query)[chosen], own @ query[kind], atol=1e-4
+        )
+    found = pictures.rows(everything).cosines(query)
     assert found[5] == 0
     np.testing.assert_allclose(pictures.products(query), found, atol=0.3)
-    np.testing.assert_allclose(pictures.usual_cosines(query), found[pictures.usual], atol=1e-5)
+    np.testing.assert_allclose(pictures.usual_rows.cosines(query), found[pictures.usual], atol=1e-5)
     both = np.stack([query[0], query[0]])
     np.testing.assert_allclose(
-        pictures.cosines(everything, both), pictures.cosines(everything, query[0]), atol=1e-5
+        pictures.rows(everything).cosines(both), pictures.rows(everything).cosines(query[0]), atol=1e-5
     )
 
 

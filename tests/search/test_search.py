@@ -1,6 +1,7 @@
 """Searching an index beyond the shape."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from PIL import Image, ImageDraw
 
 from sketchseek import Index, Sketch
 from sketchseek.contours.picture import load_picture
-from sketchseek.depiction import efficientnet, graph
+from sketchseek.depiction import Depiction, Pictures, efficientnet, graph
 from sketchseek.errors import SketchseekError
 from sketchseek.search.search import Options, search
 
@@ -53,6 +54,22 @@ def triangle():
 
 def names(hits):
     return [int(hit.picture[-6:-4]) for hit in hits]
+
+
+def test_a_rare_kind_is_as_like_the_drawing_as_a_search_finds(triangle):
+    """One picture of flat art among photographs: it is explained by the question that it was ranked by."""
+    rng = np.random.default_rng(0)
+    stored = np.append(rng.normal(size=(60, 8)), np.arange(60)[:, None] == 7, axis=1).astype(np.float16)
+    pictures = Pictures(stored, np.zeros((2, 8), np.float32))
+    of_each = np.eye(8, dtype=np.float32)[:2]
+
+    class Network:
+        def drawing(self, strokes, kinds=(0, 1)):
+            return of_each[[kind if kind in kinds else kinds[0] for kind in (0, 1)]]
+
+    depiction = Depiction(lambda: pictures, lambda _: Network())
+    index = SimpleNamespace(_view=SimpleNamespace(depiction=depiction, number=int))
+    assert Index.likeness(index, triangle, "7") == pytest.approx(pictures.vectors(np.array([7]))[0, 0])
 
 
 def test_everything_by_default(index, triangle):

@@ -45,9 +45,9 @@ class ShardedCodes:
 
     def _encode(self) -> None:
         ray = self._fleet.ray
-        mean, centroids = ray.put(self._means), ray.put(self._codes.centroids)
+        means, centroids = ray.put(self._means), ray.put(self._codes.centroids)
         self._fleet.everywhere(
-            lambda actor, key: actor.encode.remote(key, self._name, mean, centroids), ENCODE_S
+            lambda actor, key: actor.encode.remote(key, self._name, means, centroids), ENCODE_S
         )
 
     def best(self, query: Vector, k: int, threads: int = 1) -> Ids:

@@ -220,7 +220,7 @@ class Shard:
 
     _delay = 0.0
 
-    def encode(self, key: str, name: str, mean: NDArray[np.float32], centroids: NDArray[np.float32]) -> None:
+    def encode(self, key: str, name: str, means: NDArray[np.float32], centroids: NDArray[np.float32]) -> None:
         """Make product codes of the pictures' descriptors, to be known by `name`."""
         from ..depiction.pictures import centred_rows
 
@@ -229,8 +229,8 @@ class Shard:
             return
         codes = ProductCodes(centroids, np.zeros((0, 64, 64), np.uint8), 0, 0)
         stored = rows.arrays["expansion"]
-        codes.encode(centred_rows(stored[i : i + 65_536], mean) for i in range(0, len(stored), 65_536))
-        rows.product[name] = (mean, codes)
+        codes.encode(centred_rows(stored[i : i + 65_536], means) for i in range(0, len(stored), 65_536))
+        rows.product[name] = (means, codes)
 
     def _rows(self, key: str) -> _Rows:
         try:

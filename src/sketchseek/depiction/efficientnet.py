@@ -60,7 +60,7 @@ def build(tensors: Tensors) -> bytes:
         x = graph.relu6(layer("picture", "_conv_stem", "_bn0", stride=2))
         channels = len(tensors["_conv_stem.weight"])
         stage = -1
-        for number in range(_count(tensors)):
+        for number in range(len({name.split(".")[1] for name in tensors if name.startswith("_blocks.")})):
             entry, before, block = x, channels, f"_blocks.{number}."
             channels = len(tensors[f"{block}_project_conv.weight"])
             begins = channels != before  # each stage has channels of its own
@@ -78,12 +78,6 @@ def build(tensors: Tensors) -> bytes:
         raise SketchseekError(
             f"The weights file has no tensor {missing}: it is not EfficientNet-Lite2."
         ) from None
-
-
-def _count(tensors: Tensors) -> int:
-    """How many blocks there are."""
-    numbers = [int(name.split(".")[1]) for name in tensors if re.match(r"_blocks\.\d+\.", name)]
-    return 1 + max(numbers, default=0)
 
 
 def batch_norm_names(tensors: Tensors) -> list[str]:

@@ -21,7 +21,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from .pictures import Pictures, Query, products
+from .pictures import Pictures, Query
 from .quantisation import Ids, Vector
 
 EXPAND = 10
@@ -134,7 +134,7 @@ def rerank(
         page = _exact_first(page, ids, shaped, shape)
     score = score[order[:k]]
     if asked is not None:  # back to cosines, which mean the same for every query and collection
-        usual = pictures.usual_cosines(asked)
+        usual = pictures.usual_rows.cosines(asked)
         score = score * usual.std() + usual.mean()
     return Reranked(ids[page[:k]], score, _likest(network, len(pictures) if among is None else len(among)))
 
@@ -174,7 +174,7 @@ class _First:
     def __init__(self, shape: Shape, pictures: Pictures, drawing: Query | None, blend: float) -> None:
         self.drawing, self.shape, self._blend = drawing, shape, blend
         self._usual_shape = shape.at(pictures.usual)
-        self._usual_network = pictures.usual_cosines(drawing) if drawing is not None else None
+        self._usual_network = pictures.usual_rows.cosines(drawing) if drawing is not None else None
         self._usual = self._sum(self._usual_shape, self._usual_network)
 
     def _sum(self, shape: Vector, network: Vector | None) -> Vector:
@@ -197,8 +197,7 @@ class _Known:
         self.shape: Vector = np.zeros(0, np.float32)
         self.before: Vector = np.zeros(0, np.float32)
         self.network: Vector = np.zeros(0, np.float32)  # cosines with the drawing; 0 without one
-        self._vectors = np.zeros((0, pictures.usual_vectors.shape[1]), np.float32)
-        self._kinds: Ids = np.zeros(0, np.int64)
+        self._rows = pictures.rows(self.ids)
 
     def add(self, best: Callable[[int], Ids]) -> None:
         """Know those that `best` names, too."""
@@ -206,8 +205,7 @@ class _Known:
             new = np.arange(len(self._pictures)) if not len(self.ids) else self.ids[:0]
         else:
             new = np.setdiff1d(best(self._pool), self.ids)
-            self._vectors = np.concatenate([self._vectors, self._pictures.vectors(new)])
-            self._kinds = np.concatenate([self._kinds, self._pictures.kinds(new)])
+            self._rows += self._pictures.rows(new)
         if len(new):
             self.ids = np.concatenate([self.ids, new])
             drawing = self._first.drawing
@@ -224,7 +222,7 @@ class _Known:
 
     def alike(self, query: Vector) -> Vector:
         """How much each is like the query, as a z-score."""
-        return _z(self._products(query), self._pictures.usual_cosines(query))
+        return _z(self._products(query), self._pictures.usual_rows.cosines(query))
 
     def against(self) -> Vector:
         """What speaks against each: how much more than usual it is like what was rejected; never chosen."""
@@ -236,9 +234,7 @@ class _Known:
         return everything
 
     def _products(self, query: Query) -> Vector:
-        if self._pictures.small:
-            return self._pictures.products(query)
-        return products(self._vectors, self._kinds, query)
+        return self._pictures.products(query) if self._pictures.small else self._rows.cosines(query)
 
 
 def _z(values: Vector, usual: Vector) -> Vector:

@@ -33,6 +33,25 @@ class CodeCache:
     identity: str
 
 
+@dataclass(frozen=True)
+class Rows:
+    """Descriptors of some pictures, centred, of length 1 (zeros for none), and their kinds: (m, d), (m,)."""
+
+    vectors: NDArray[np.float32]
+    kinds: Ids
+
+    def cosines(self, query: Query) -> Vector:
+        """With the query, or its row for each one's kind."""
+        if query.ndim == 1:
+            return self.vectors @ query
+        found: Vector = np.einsum("md,md->m", self.vectors, query[self.kinds])
+        return found
+
+    def __add__(self, other: Rows) -> Rows:
+        vectors = np.concatenate([self.vectors, other.vectors])
+        return Rows(vectors, np.concatenate([self.kinds, other.kinds]))
+
+
 class Candidates(Protocol):
     """What names those of many pictures that may be most like a query."""
 
@@ -87,10 +106,10 @@ class Pictures:
         spread: Ids = some[there] if there.any() else some
         self.usual: Ids = spread[:: -(-len(spread) // _USUAL)]
         """Some pictures from all over the collection, by number: they say what a usual score is."""
-        self.usual_vectors = self.vectors(self.usual)
-        self._usual_kinds = self.kinds(self.usual)
-        self._kinds = self.kinds(np.arange(n)) if n < LARGE else None
-        self._scalar = ScalarCodes(self.vectors(np.arange(n))) if n < LARGE else None
+        self.usual_rows = self.rows(self.usual)
+        everything = self.rows(np.arange(n)) if n < LARGE else None
+        self._kinds = None if everything is None else everything.kinds
+        self._scalar = None if everything is None else ScalarCodes(everything.vectors)
         self._product: Candidates | None = None
         if n >= LARGE:
             self._product = candidates(self, spread) if candidates else _codes(self, spread, cache)
@@ -102,21 +121,14 @@ class Pictures:
         """Which of the pictures have a descriptor."""
         return np.asarray(~np.isnan(self._stored[ids, 0]))
 
+    def rows(self, ids: Ids) -> Rows:
+        """Some pictures, read once."""
+        stored = self._stored[ids]
+        return Rows(centred_rows(stored, self.means), kinds_of(stored, self.means))
+
     def vectors(self, ids: Ids) -> NDArray[np.float32]:
         """The descriptors of some: (m,) -> (m, d), of length 1; zeros where a picture has none."""
-        return centred_rows(self._stored[ids], self.means)
-
-    def kinds(self, ids: Ids) -> Ids:
-        """The kinds of some."""
-        return kinds_of(self._stored[ids], self.means)
-
-    def cosines(self, ids: Ids, query: Query) -> Vector:
-        """Of some pictures with the query; 0 for one without a descriptor."""
-        return products(self.vectors(ids), self.kinds(ids), query)
-
-    def usual_cosines(self, query: Query) -> Vector:
-        """Those of the usual pictures."""
-        return products(self.usual_vectors, self._usual_kinds, query)
+        return self.rows(ids).vectors
 
     def centred(self, descriptor: Vector) -> Vector:
         """The descriptor of a picture that is asked for, as it would be stored: (d,), as these are."""
@@ -144,11 +156,6 @@ class Pictures:
             return self._product.best(query, k, threads)
         named = [self._product.best(query[kind], k, threads) for kind in self.kinds_here]
         return np.unique(np.concatenate(named))
-
-
-def products(vectors: NDArray[np.float32], kinds: Ids, query: Query) -> Vector:
-    """Of vectors (m, d) of these kinds with the query's row for each."""
-    return np.asarray(vectors @ query if query.ndim == 1 else np.einsum("md,md->m", vectors, query[kinds]))
 
 
 def kinds_of(stored: NDArray[np.floating[Any]], means: NDArray[np.float32]) -> Ids:

@@ -339,12 +339,13 @@ def _by_everything(
     if describer is None or drawing is None:
         return _Found(query, ranking, score)
     pictures = depiction.pictures
+    hits, usually = pictures.rows(ids), pictures.usual_rows
     opinion = Opinion.of(
         describer.name,
-        pictures.cosines(ids, drawing),
-        pictures.usual_cosines(drawing),
-        pictures.vectors(ids),
-        pictures.usual_vectors,
+        hits.cosines(drawing),
+        usually.cosines(drawing),
+        hits.vectors,
+        usually.vectors,
         likest=likest,
         flat_art=pictures.flat_art,
     )
