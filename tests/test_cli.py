@@ -73,6 +73,13 @@ def test_not_this_one(capsys: pytest.CaptureFixture[str], place: Path) -> None:
     assert "elsewhere.png" in err
 
 
+def test_a_box_may_reach_over_the_edge(capsys: pytest.CaptureFixture[str], place: Path) -> None:
+    words = ("search", place / "pictures" / "1.png", "--index", place / "index", "--json", "--box")
+    over, inside = (run(capsys, *words, box) for box in ("-20,-0.5,9999,9999", "0,0,9999,9999"))
+    assert over[0] == 0
+    assert json.loads(over[1])["hits"] == json.loads(inside[1])["hits"]
+
+
 def test_names_that_are_no_text_come_through_json_and_are_made_visible_elsewhere(
     capsys: pytest.CaptureFixture[str], place: Path
 ) -> None:
@@ -231,6 +238,7 @@ def test_the_index_is_named_by_the_environment(
         (["index", "."], "There is no picture in "),
         (["index", "notes.txt", "--detector", "magic"], "There is no edge detector 'magic'"),
         (["serve", "--index", "notes.txt"], "is no index"),
+        (["explain", "notes.txt", "notes.txt", "--out", "why.jpg"], "written to a .png, not to why.jpg"),
         (["serve", "--index", "."], "is a folder without an index"),
     ],
 )

@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _forgiving_streams()
     # The engine has threads of its own; NumPy's products here are small, and its threads would wait busily.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    words = _with_network(sys.argv[1:] if arguments is None else arguments)
+    words = _unambiguous(sys.argv[1:] if arguments is None else arguments)
     args = build_parser(words).parse_args(words)
     try:
         run: Command = args.run
@@ -172,7 +172,10 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     )
     p.add_argument("--shortlist", type=positive, metavar="S", help="pictures to re-rank (projections, dpf)")
     p.add_argument(
-        "--rerank", choices=("exact", "binary", "local", "binary-all", "local-all"), default="exact"
+        "--rerank",
+        choices=("exact", "binary", "local", "binary-all", "local-all"),
+        default="exact",
+        help="how the shortlist is ranked (projections, dpf; default: exact)",
     )
     p.add_argument(
         "--neighborhood", type=positive, default=3, metavar="N", help="for binary and local (default: 3)"
@@ -617,6 +620,8 @@ def run_explain(args: argparse.Namespace) -> int:
     from .index import explained
     from .output.explained import explained_png, sentence
 
+    if not args.out.lower().endswith(".png"):
+        raise SketchseekError(f"An explanation is written to a .png, not to {os.path.basename(args.out)}.")
     sketch = Sketch.load(args.sketch)
     explanation, seen = explained(sketch, args.picture, args.index)
     _write(args.out, explained_png(explanation, seen.picture.pixels, seen.points))
@@ -730,13 +735,19 @@ def _add_address(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--token", type=_token, help="what a visitor must know")
 
 
-def _with_network(arguments: Sequence[str]) -> list[str]:
-    """The same words, with the usual network's name where `--expansion` is followed by a path or nothing."""
+def _unambiguous(arguments: Sequence[str]) -> list[str]:
+    """The same words, as argparse understands them.
+
+    `--expansion` before a path or nothing gets the usual network's name. A `--box` that begins with a minus,
+    as that of a hit at the edge may, would be taken for an option: a blank before it says that it is none.
+    """
     words = list(arguments)
     for i, word in enumerate(words):
         following = words[i + 1].partition(":")[0] if i + 1 < len(words) else ""
         if word == "--expansion" and following not in ("efficientnet", "dinov2", "vgg16", "onnx"):
             words[i] = "--expansion=efficientnet"
+        if word == "--box" and i + 1 < len(words):
+            words[i + 1] = f" {words[i + 1]}"
     return words
 
 

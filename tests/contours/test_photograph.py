@@ -75,13 +75,30 @@ def test_a_box_follows_a_picture_that_was_made_smaller(tmp_path: Path) -> None:
     assert np.abs(large.astype(int) - small).mean() < 4
 
 
+def test_a_box_over_the_edge_is_what_lies_inside(tmp_path: Path) -> None:
+    photograph("coffee").save(tmp_path / "cup.png")  # 600 x 400
+    over = Sketch.load(tmp_path / "cup.png", box=(-50, -0.5, 300, 500)).picture
+    inside = Sketch.load(tmp_path / "cup.png", box=(0, 0, 300, 400)).picture
+    assert over is not None
+    assert inside is not None
+    assert (over == inside).all()
+
+
 @pytest.mark.parametrize(
-    "box",
-    [(-1, 0, 9, 9), (9, 9, 9, 99), (5, 5, 1, 9), (700, 0, 800, 9), (0, 0, 2, 2), (float("nan"), 0, 9, 9)],
+    ("box", "reason"),
+    [
+        ((-9, 0, 0, 9), "outside"),
+        ((700, 0, 800, 9), "outside"),
+        ((0, 400, 9, 500), "outside"),
+        ((9, 9, 9, 99), "less than"),
+        ((5, 5, 1, 9), "less than"),
+        ((float("nan"), 0, 9, 9), "less than"),
+        ((0, 0, 2, 2), "too small"),
+    ],
 )
-def test_a_box_elsewhere_is_one_sentence(tmp_path: Path, box: tuple[float, ...]) -> None:
+def test_a_box_elsewhere_is_one_sentence(tmp_path: Path, box: tuple[float, ...], reason: str) -> None:
     photograph("coffee").save(tmp_path / "cup.png")
-    with pytest.raises(SketchseekError, match=r"^The box [^\n]*\.$"):
+    with pytest.raises(SketchseekError, match=rf"^The box [^\n]*{reason}[^\n]*\.$"):
         Sketch.load(tmp_path / "cup.png", box=box)
     with pytest.raises(SketchseekError, match="drawing is searched as a whole"):
         Sketch.load(b"[[[0, 0], [1, 1]]]", box=(0, 0, 9, 9))

@@ -307,6 +307,9 @@ def test_why_a_hit_matched(visit: Visit, address: str, keep: Keep) -> None:
     page.locator("#viewer .explain").click()
     page.wait_for_function("() => document.querySelector('#viewer .why img').naturalWidth > 1000")
     expect(page.locator("#viewer .why")).to_be_visible()
+    expect(page.locator("#viewer .why img")).to_be_in_viewport(ratio=0.9)
+    large = "(image) => image.getBoundingClientRect().width"
+    assert page.locator("#viewer .why img").evaluate(large) >= 800  # its words can be read
     keep(page, "why")
     assert asked[0]["id"] == page.locator(".hit").nth(1).get_attribute("data-id")
     assert asked[0]["strokes"]

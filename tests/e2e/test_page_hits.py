@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from playwright.sync_api import Page, Route, expect
 from visitor import (
     ARROW,
@@ -272,6 +273,30 @@ def test_the_viewer_does_not_blame_the_picture(
         timeout=30_000,
     )
     expect(viewer.locator(".excuse")).to_be_empty()
+
+
+def test_a_picture_of_another_shape_is_not_taken_for_the_one_that_was_indexed(
+    visit: Visit, keep: Keep, serve: Callable[..., str], shape_pictures: Path, tmp_path: Path
+) -> None:
+    """The outline lies where it was found in the picture of before: on another it would be a lie."""
+    folder = tmp_path / "pictures"
+    folder.mkdir()
+    for name in ("star.jpg", "arrow.gif"):
+        shutil.copy(shape_pictures / name, folder)
+    Index.create(tmp_path / "index", detector="canny").add([folder])
+    page = visit(serve(tmp_path / "index"))
+    search_after(page, lambda: draw_with_mouse(page, STAR))
+    with Image.open(folder / "star.jpg") as star:
+        star.crop((0, 0, star.width // 2, star.height)).save(folder / "star.jpg")
+    page.locator(".hit .open").first.click()
+    viewer = page.locator("#viewer")
+    expect(viewer.locator(".excuse")).to_contain_text("changed since it was indexed")
+    expect(viewer.locator(".stage .picture")).to_have_count(0)
+    expect(viewer.locator(".stage .thumbnail")).to_have_accessible_name("star.jpg")
+    expect(viewer.locator(".original")).to_be_visible()  # it can be looked at, without the outline
+    page.keyboard.press("ArrowRight")
+    expect(viewer.locator(".excuse")).to_be_empty()
+    expect(viewer.locator(".stage .picture")).to_have_count(1)
 
 
 def test_a_deleted_picture_shows_what_the_index_keeps(

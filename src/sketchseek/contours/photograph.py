@@ -33,12 +33,17 @@ def photograph_strokes(image: Image.Image) -> list[NDArray[np.float64]] | None:
 
 
 def part(image: Image.Image, box: Sequence[float], size: tuple[int, int]) -> Image.Image:
-    """A box (x0, y0, x1, y1) out of a picture that was `size` (width, height) before it was made smaller."""
+    """A box (x0, y0, x1, y1) out of a picture that was `size` (width, height) before it was made smaller.
+
+    Of a box that reaches over the edge, as a hit's may, it is what lies inside.
+    """
     x0, y0, x1, y1 = (float(v) for v in box)
-    if not (0 <= x0 < x1 and 0 <= y0 < y1 and x0 < size[0] and y0 < size[1]):  # nor is it true of NaN
+    if not (x0 < x1 and y0 < y1):  # nor is it true of NaN
+        raise SketchseekError("The box is none: X0 has to be less than X1, and Y0 less than Y1.")
+    if x1 <= 0 or y1 <= 0 or x0 >= size[0] or y0 >= size[1]:
         raise SketchseekError(f"The box lies outside the picture, which has {size[0]} x {size[1]} pixels.")
     smaller = image.width / size[0]
-    left, top = int(x0 * smaller), int(y0 * smaller)
+    left, top = int(max(x0, 0) * smaller), int(max(y0, 0) * smaller)
     right, bottom = min(x1, size[0]) * smaller, min(y1, size[1]) * smaller
     if right - left < SMALLEST_PART or bottom - top < SMALLEST_PART:
         raise SketchseekError("The box is too small to see anything in it.")

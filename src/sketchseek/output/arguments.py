@@ -15,10 +15,11 @@ def positive(text: str) -> int:
 
 def box(text: str) -> tuple[float, ...]:
     """X0,Y0,X1,Y1."""
-    numbers = tuple(float(part) for part in text.split(","))
-    if len(numbers) != 4:
-        raise argparse.ArgumentTypeError("must be four numbers: X0,Y0,X1,Y1")
-    return numbers
+    try:
+        x0, y0, x1, y1 = map(float, text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError("must be four numbers: X0,Y0,X1,Y1") from None
+    return x0, y0, x1, y1
 
 
 def natural(text: str) -> int:

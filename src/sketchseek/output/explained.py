@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 SIDE = 560
 MARGIN = 16
+LETTERS = 22  # pixels of height
 GREEN, GREY = np.array([0, 200, 83]), np.array([150, 150, 150])
 
 
@@ -42,13 +43,15 @@ def explained_png(explanation: Explanation, pixels: NDArray[np.uint8], contours:
             brush.ellipse((float(x) - r, float(y) - r, float(x) + r, float(y) + r), fill=colour)
     heat = _heat(explanation.surface)
     width = 2 * size[0] + heat.width + 4 * MARGIN
-    height = max(size[1], heat.height) + 2 * MARGIN + 40
+    height = max(size[1], heat.height) + 2 * MARGIN + 2 * LETTERS
     sheet = Image.new("RGB", (width, height), (255, 255, 255))
     left = MARGIN
     for panel in (photo, seen, heat):
         sheet.paste(panel, (left, MARGIN))
         left += panel.width + MARGIN
-    ImageDraw.Draw(sheet).text((MARGIN, height - 30), sentence(explanation), fill=(30, 30, 30))
+    ImageDraw.Draw(sheet).text(
+        (MARGIN, height - MARGIN - LETTERS), sentence(explanation), fill=(30, 30, 30), font_size=LETTERS
+    )
     out = io.BytesIO()
     sheet.save(out, "PNG")
     return out.getvalue()

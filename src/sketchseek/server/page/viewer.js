@@ -2,6 +2,14 @@
 import { fileName, load, outlineOverlay, percent, showSureness } from "./results.js";
 
 const SWIPE = 45; // px that a finger has to travel to turn the page
+const SMALL = "What is shown is the small picture that the index keeps.";
+const CHANGED = `The file has changed since it was indexed: run \u201csketchseek index\u201d again. ${SMALL}`;
+
+/** Whether a picture that has come has the sides of the one that was indexed, but for what rounding does. */
+function isShapedLike({ naturalWidth, naturalHeight }, { width, height }) {
+  const off = Math.abs(naturalWidth * height - naturalHeight * width); // 0 where the shapes are the same
+  return off <= 0.02 * naturalWidth * height || off <= 2 * Math.max(width, height);
+}
 
 /** What is above the stage's other layers when it can be shown: the picture itself. */
 function layer(name, alt, source) {
@@ -69,7 +77,7 @@ export class Viewer {
 
   /** Try again to show what could not be shown. */
   retry() {
-    if (this.#dialog.open && this.#stage.matches(".gone, .waiting")) this.#show();
+    if (this.#dialog.open && this.#stage.matches(".gone")) this.#show();
   }
 
   async #step(by) {
@@ -107,12 +115,12 @@ export class Viewer {
   #show() {
     const hit = this.hit;
     const find = (selector) => this.#dialog.querySelector(selector);
-    this.#stage.classList.remove("gone", "waiting");
+    this.#stage.classList.remove("gone");
     this.#stage.style.setProperty("--shape", hit.width / hit.height);
     // The small picture is there at once, and stays where the large one cannot be had.
     const picture = layer("picture", fileName(hit), this.#give.picture(hit));
     const thumbnail = layer("thumbnail", "", this.#give.thumbnail(hit));
-    picture.addEventListener("load", () => thumbnail.remove());
+    picture.addEventListener("load", () => (isShapedLike(picture, hit) ? thumbnail.remove() : this.#keep(picture, CHANGED)));
     picture.addEventListener("error", () => this.#excuse(hit, picture));
     this.#stage.replaceChildren(thumbnail, picture, outlineOverlay(hit));
     find(".excuse").textContent = "";
@@ -135,10 +143,14 @@ export class Viewer {
     const hit = this.hit;
     try {
       const address = URL.createObjectURL(await this.#give.explain(hit));
-      const image = this.#dialog.querySelector(".why img");
-      image.addEventListener("load", () => URL.revokeObjectURL(address), { once: true });
+      const figure = this.#dialog.querySelector(".why");
+      const image = figure.querySelector("img");
+      image.addEventListener("load", () => {
+        URL.revokeObjectURL(address);
+        figure.scrollIntoView({ block: "end" });
+      }, { once: true });
       image.src = address;
-      this.#dialog.querySelector(".why").hidden = hit !== this.hit;
+      figure.hidden = hit !== this.hit;
     } catch (problem) {
       this.#give.say(problem.message);
     }
@@ -152,13 +164,17 @@ export class Viewer {
       this.#doubted = hit;
       return this.#show();
     }
-    picture.remove();
-    this.#stage.firstElementChild.alt = fileName(hit);
     const away = problem?.status === 0;
-    this.#stage.classList.add(away ? "waiting" : "gone");
     for (const deed of [".original", ".reveal"]) this.#dialog.querySelector(deed).hidden = true;
-    this.#dialog.querySelector(".excuse").textContent = away ? problem.message
-      : `${problem?.message ?? "This file cannot be shown."} What is shown is the small picture that the index keeps.`;
+    this.#keep(picture, away ? problem.message : `${problem?.message ?? "This file cannot be shown."} ${SMALL}`);
+  }
+
+  /** Keep to the small picture, and say why. */
+  #keep(picture, excuse) {
+    picture.remove();
+    this.#stage.firstElementChild.alt = picture.alt;
+    this.#stage.classList.add("gone");
+    this.#dialog.querySelector(".excuse").textContent = excuse;
   }
 
   #layers() {
