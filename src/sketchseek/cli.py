@@ -558,6 +558,7 @@ def _publish(
 ) -> int:
     from pathlib import Path
 
+    from .output.html import printable
     from .output.progress import shown
     from .publish import publish
     from .shape.settings import Settings
@@ -566,8 +567,9 @@ def _publish(
         report = publish(
             index, Path(site), links=Path(links) if links else None, title=title, progress=progress
         )
-    if report["unused_labels"]:
-        say(f"sketchseek: {report['unused_labels']} lines of {links} name no picture of the index.")
+    if unused := report["unused_labels"]:
+        some = ", ".join(map(printable, unused[:5])) + ", ..." * (len(unused) > 5)
+        say(f"sketchseek: Of the pictures in {links}, {len(unused):,} are not in the index: {some}")
     if as_json:
         print(json.dumps(report))
         return 0

@@ -585,6 +585,41 @@ def test_component(visit: Callable[..., Page], site: str, served: tuple[Path, st
     expect(page.locator("sketch-seek .hit")).to_have_count(0)
 
 
+def test_component_shows_no_answer_of_before(
+    visit: Callable[..., Page], site: str, served: tuple[Path, str]
+) -> None:
+    folder, address = served
+    (folder / "deep" / "index.html").write_text(COMPONENT)
+    page = visit(f"{address}deep/", ready="", may_fail=True)
+    seek = page.locator("sketch-seek")
+    seek.evaluate("(element, strokes) => { element.strokes = [strokes]; }", STAR)
+    expect(seek.locator(".hit")).to_have_count(6)
+    seek.evaluate("(element) => { element.strokes = [[[5, 5]]]; }")
+    expect(seek.locator("[role=status]")).to_contain_text("single dot")
+    expect(seek.locator(".hit")).to_have_count(0)
+    seek.get_by_role("button", name="Clear").click()
+    expect(seek.locator("[role=status]")).to_be_empty()
+    seek.evaluate("(element, strokes) => { element.strokes = [strokes]; }", STAR)
+    expect(seek.locator(".hit")).to_have_count(6)
+    seek.evaluate("(element) => element.setAttribute('src', 'nowhere/')")
+    expect(seek.locator("[role=status]")).to_contain_text("no published index")
+    expect(seek.locator(".hit")).to_have_count(0)
+
+
+def test_component_fits_the_page_around_it(
+    visit: Callable[..., Page], site: str, served: tuple[Path, str]
+) -> None:
+    """A phone shows it in its own width; in the dark it is as light as a page that knows no dark."""
+    folder, address = served
+    (folder / "deep" / "index.html").write_text(COMPONENT)
+    page = visit(f"{address}deep/", ready="", color_scheme="dark", **UPRIGHT)
+    assert page.evaluate("innerWidth") == 360
+    paper = page.locator("sketch-seek canvas")
+    assert paper.evaluate("(paper) => getComputedStyle(paper).backgroundColor") == "rgb(255, 255, 255)"
+    page.evaluate("document.documentElement.style.colorScheme = 'dark'")
+    assert paper.evaluate("(paper) => getComputedStyle(paper).backgroundColor") != "rgb(255, 255, 255)"
+
+
 def test_the_newest_search_wins(visit: Callable[..., Page], site: str) -> None:
     page = visit(site)
     ended = page.evaluate(

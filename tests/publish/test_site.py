@@ -158,7 +158,20 @@ def test_labels(tmp_path: Path, text: str) -> None:
     found, unused = labelled(paths, published_names(paths), labels)
     home, cat = Label("Home", "https://example.org/home"), Label("A cat", "cats.html")
     assert found == [home, cat, Label()]
-    assert unused == 0
+    assert unused == []
+
+
+def test_a_title_of_several_lines(tmp_path: Path) -> None:
+    (tmp_path / "links").write_text('picture,title\na,"two\nlines, and \x85 what is none"\n', "utf-8")
+    assert read_labels(tmp_path / "links") == {"a": Label("two\nlines, and \x85 what is none")}
+
+
+@pytest.mark.parametrize(("content", "reason"), [(None, "No such file or directory."), (b"\xff", "UTF-8.")])
+def test_links_that_cannot_be_read(tmp_path: Path, content: bytes | None, reason: str) -> None:
+    if content is not None:
+        (tmp_path / "links").write_bytes(content)
+    with pytest.raises(SketchseekError, match=rf"links cannot be read: [^\[]*{reason}$"):
+        read_labels(tmp_path / "links")
 
 
 @pytest.mark.parametrize(
@@ -196,8 +209,8 @@ def test_command(
     )
     out, err = capsys.readouterr()
     report = json.loads(out)
-    assert (report["pictures"], report["labelled"], report["unused_labels"]) == (8, 1, 1)
-    assert "1 lines" in err
+    assert (report["pictures"], report["labelled"], report["unused_labels"]) == (8, 1, ["nobody.jpg"])
+    assert "nobody.jpg" in err
     assert main(["publish", site, "--index", str(shape_index)]) == 0
     out, err = capsys.readouterr()
     assert "8 pictures" in out

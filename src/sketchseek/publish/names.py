@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 from collections import Counter
@@ -53,11 +54,12 @@ def read_labels(file: Path) -> dict[str, Label]:
         if file.stat().st_size > MOST_BYTES:
             raise SketchseekError(f"{file} is too long for a list of links.")
         text = file.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SketchseekError(f"{file} cannot be read: {error}.") from error
-    rows = (
-        _json_rows(text, file) if text.lstrip()[:1] in ("[", "{") else list(csv.DictReader(text.splitlines()))
-    )
+    except OSError as error:
+        raise SketchseekError(f"{file} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise SketchseekError(f"{file} cannot be read: it is not in UTF-8.") from error
+    is_json = text.lstrip()[:1] in ("[", "{")
+    rows = _json_rows(text, file) if is_json else csv.DictReader(io.StringIO(text, newline=""))
     labels = {}
     for row in rows:
         fields = {name: row.get(name) or "" for name in ("picture", "title", "link")}
@@ -69,10 +71,12 @@ def read_labels(file: Path) -> dict[str, Label]:
     return labels
 
 
-def labelled(paths: Sequence[str], names: Sequence[str], labels: dict[str, Label]) -> tuple[list[Label], int]:
+def labelled(
+    paths: Sequence[str], names: Sequence[str], labels: dict[str, Label]
+) -> tuple[list[Label], list[str]]:
     """The label of each picture, known by its published name, its path, its file name or that without suffix.
 
-    And how many of the labels belong to no picture.
+    And what those labels call it that belong to no picture.
     """
     used: set[str] = set()
     found = []
@@ -81,7 +85,7 @@ def labelled(paths: Sequence[str], names: Sequence[str], labels: dict[str, Label
         key = next((key for key in (name, str(file), file.name, file.stem) if key in labels), None)
         found.append(labels[key] if key is not None else Label())
         used.update([key] if key is not None else [])
-    return found, len(labels) - len(used)
+    return found, [key for key in labels if key not in used]
 
 
 def _json_rows(text: str, file: Path) -> Iterable[dict[str, Any]]:

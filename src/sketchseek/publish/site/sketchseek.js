@@ -7,7 +7,7 @@ export { Collection, Problem, open } from "./collection.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const STYLE = `
-:host { display: grid; gap: 1rem; grid-template-columns: minmax(14rem, 22rem) minmax(0, 1fr); align-items: start; color-scheme: light dark; }
+:host { display: grid; gap: 1rem; grid-template-columns: minmax(14rem, 22rem) minmax(0, 1fr); align-items: start; }
 :host([hidden]) { display: none; }
 .sheet { display: grid; gap: .5rem; }
 canvas { inline-size: 100%; aspect-ratio: 5 / 4; touch-action: none; cursor: crosshair; color: CanvasText; background: Canvas; border: 1px solid GrayText; border-radius: .5rem; }
@@ -20,7 +20,8 @@ ol { display: grid; grid-template-columns: repeat(auto-fill, minmax(6.5rem, 1fr)
 .hit { display: grid; gap: .25rem; inline-size: 100%; padding: 0; border: 0; background: none; color: inherit; font: inherit; font-size: .85rem; text-align: center; text-decoration: none; cursor: pointer; }
 .frame { position: relative; display: grid; aspect-ratio: 1; background: #fff; border-radius: .4rem; overflow: hidden; }
 .frame > * { grid-area: 1 / 1; inline-size: 100%; block-size: 100%; object-fit: contain; }
-path { fill: none; stroke: #1a7f5a; stroke-width: 2.5px; stroke-linejoin: round; stroke-linecap: round; vector-effect: non-scaling-stroke; }
+path { fill: none; stroke: #00c853; stroke-width: 2.5px; stroke-linejoin: round; stroke-linecap: round; vector-effect: non-scaling-stroke; }
+.halo { stroke: #fff; stroke-width: 5px; }
 .name { overflow-wrap: anywhere; }
 @media (max-width: 40rem) { :host { grid-template-columns: minmax(0, 1fr); } }`;
 const MARKUP = `
@@ -99,6 +100,7 @@ export class SketchSeek extends HTMLElement {
   }
 
   #excuse(problem) {
+    this.#find("ol").replaceChildren(); // they are no answer to what is on the sheet now
     this.#say(problem.message);
     this.#tell("problem", problem);
   }
@@ -111,6 +113,7 @@ export class SketchSeek extends HTMLElement {
     const mine = ++this.#asked;
     if (!strokes.length || !this.#opening) {
       this.#find("ol").replaceChildren();
+      this.#say("");
       return;
     }
     const turn = this.getAttribute("turn") ?? 0;
@@ -141,9 +144,12 @@ export class SketchSeek extends HTMLElement {
     const svg = document.createElementNS(SVG, "svg");
     svg.setAttribute("viewBox", `0 0 ${hit.width} ${hit.height}`);
     svg.setAttribute("aria-hidden", "true");
-    const path = document.createElementNS(SVG, "path");
-    path.setAttribute("d", pathData(hit.outline));
-    svg.append(path);
+    for (const layer of ["halo", "line"]) {
+      const path = document.createElementNS(SVG, "path");
+      path.setAttribute("class", layer);
+      path.setAttribute("d", pathData(hit.outline));
+      svg.append(path);
+    }
     frame.append(image, svg);
     const name = Object.assign(document.createElement("span"), { className: "name", part: "name" });
     name.textContent = hit.title ?? hit.picture.split("/").at(-1).replace(/\.[^.]+$/, "");
