@@ -17,7 +17,7 @@ from sketchseek.cli import main
 from sketchseek.errors import SketchseekError
 from sketchseek.publish import ENGINES, MANIFEST, publish
 from sketchseek.publish.names import Label, labelled, published_names, read_labels
-from sketchseek.publish.parts import distinct, packed
+from sketchseek.publish.parts import distinct, packed, put
 from sketchseek.search.evidence import NAMES
 
 ENGINE = Path(__file__).parents[2] / "src" / "sketchseek" / "publish" / "engine"
@@ -221,6 +221,16 @@ def test_command(
     shutil.rmtree(site)
     assert main(["publish", site, "--index", str(tmp_path / "nowhere")]) == 1
     assert "Traceback" not in capsys.readouterr().err
+    for nowhere in (tmp_path / "links.csv" / "site", tmp_path / ("x" * 300)):
+        assert main(["publish", str(nowhere), "--index", str(shape_index)]) == 1
+        assert "Cannot write" in capsys.readouterr().err
+
+
+def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "index.html").mkdir()
+    with pytest.raises(SketchseekError, match="Cannot write"):
+        put(tmp_path / "index.html", b"<!doctype html>")
+    assert [path.name for path in tmp_path.iterdir()] == ["index.html"]
 
 
 @built

@@ -60,7 +60,6 @@ def publish(
     if len(index) == 0:
         raise SketchseekError("There are no pictures in the index: there is nothing to publish.")
     view = index.view
-    site.mkdir(parents=True, exist_ok=True)
     paths = [view.path(i) for i in range(len(view))]
     names = published_names(paths)
     shown, unused = labelled(paths, names, labels)
@@ -123,7 +122,11 @@ def _engines() -> dict[str, bytes]:
 
 def _check_site(site: Path) -> set[str]:
     """The data files of an earlier publication; SketchseekError where the folder holds something else."""
-    if not site.exists():
+    try:
+        there = site.exists()
+    except OSError as error:
+        raise SketchseekError(f"Cannot write {site}: {error.strerror}.") from error
+    if not there:
         return set()
     if not site.is_dir():
         raise SketchseekError(f"{site} is not a folder.")

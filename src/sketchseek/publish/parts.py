@@ -6,12 +6,15 @@ import gzip
 import hashlib
 import io
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ..errors import SketchseekError
 
 PACKED = 1 << 18
 """Bytes of thumbnails in a file: a search shows some twenty, and a thousand pictures take a few requests."""
@@ -68,7 +71,12 @@ def packed(pieces: Iterable[bytes], room: int = PACKED) -> Iterator[list[bytes]]
 
 def put(path: Path, data: bytes) -> None:
     """Write a file in one step: who serves the folder meanwhile never sends half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.new")
-    temporary.write_bytes(data)
-    temporary.replace(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_bytes(data)
+        temporary.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            temporary.unlink()
+        raise SketchseekError(f"Cannot write {path}: {error.strerror}.") from error
