@@ -110,6 +110,40 @@ def test_wrong_folder_is_one_sentence(tmp_path, capsys):
     assert "groundtruth.json" in output.err
 
 
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--detector", "magic", "--jobs", "2"], "There is no edge detector 'magic'"),
+        (["--expand", "3"], "name one"),
+        (["--blend", "1"], "name one"),
+    ],
+)
+def test_what_cannot_be_evaluated_is_one_sentence(folder, capsys, options, sentence):
+    assert main(["evaluate", str(folder), *options]) == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert sentence in said.err
+    assert len(said.err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["evaluate", "x", "--clutter", "-1"],
+        ["evaluate", "x", "--clutter", "1"],
+        ["evaluate", "x", "--blend", "nan"],
+        ["evaluate", "x", "--expand", "-1"],
+        ["evaluate", "x", "--shortlist", "0"],
+        ["bench", "--pictures", "0"],
+        ["bench", "--threads", "-2"],
+    ],
+)
+def test_wrong_usage_is_2(words):
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2
+
+
 def test_contours_are_found_once_and_remembered(folder, monkeypatch):
     photos = sorted((folder / "photos").rglob("*.png"))[:2]
     first = extraction.contours_of_pictures(photos, "canny", jobs=1)

@@ -19,6 +19,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..output.arguments import positive
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -51,9 +53,11 @@ class Measurement:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's own options."""
-    parser.add_argument("--pictures", type=int, default=100_000, metavar="N", help="default: %(default)s")
+    parser.add_argument(
+        "--pictures", type=positive, default=100_000, metavar="N", help="default: %(default)s"
+    )
     parser.add_argument("--preset", default="compact", choices=("compact", "precise", "full"))
-    parser.add_argument("--threads", type=int, default=1, metavar="N", help="default: %(default)s")
+    parser.add_argument("--threads", type=positive, default=1, metavar="N", help="default: %(default)s")
     parser.add_argument(
         "--device",
         choices=("cpu", "cuda"),
@@ -65,10 +69,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """`sketchseek bench`, from its parsed options."""
-    from ..errors import SketchseekError
-
-    if args.pictures < 1 or args.threads < 1:
-        raise SketchseekError("--pictures and --threads must be positive.")
 
     def say(text: str) -> None:
         print(text, file=sys.stderr)

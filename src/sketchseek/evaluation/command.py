@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..output.arguments import natural, positive
+from ..errors import SketchseekError
+from ..output.arguments import natural, positive, strength, weight
 
 if TYPE_CHECKING:
     from ..depiction import Depiction
@@ -44,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--detector", default="neural", metavar="NAME", help="neural, structured:FILE or canny"
     )
     parser.add_argument("--method", choices=("exhaustive", "projections", "dpf"), default="exhaustive")
-    parser.add_argument("--shortlist", type=natural, metavar="S")
+    parser.add_argument("--shortlist", type=positive, metavar="S")
     parser.add_argument(
         "--rerank", choices=("exact", "binary", "local", "binary-all", "local-all"), default="exact"
     )
@@ -53,11 +54,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--learned", type=Path, metavar="FILE", help="what NAME knows of drawings, if not what ships"
     )
-    parser.add_argument("--expand", type=int, metavar="N", help="with --expansion, as in `search`")
-    parser.add_argument("--blend", type=float, metavar="W", help="with --expansion, as in `search`")
+    parser.add_argument("--expand", type=natural, metavar="N", help="with --expansion, as in `search`")
+    parser.add_argument("--blend", type=weight, metavar="W", help="with --expansion, as in `search`")
     parser.add_argument("--no-mirror", dest="mirror", action="store_false")
     parser.add_argument(
-        "--clutter", type=float, default=0.4, metavar="B", help="strength of local normalisation; 0 for none"
+        "--clutter", type=strength, default=0.4, metavar="B", help="strength of local normalisation; 0: none"
     )
     parser.add_argument("--storage", choices=("int8", "float32"), default="int8")
     parser.add_argument("--queries", type=positive, metavar="N", help="only N of the drawings, at random")
@@ -74,6 +75,8 @@ def run(args: argparse.Namespace) -> int:
     from . import datasets
     from .experiment import Experiment
 
+    if args.expansion is None and (args.expand or args.blend or args.learned):
+        raise SketchseekError("--expand, --blend and --learned say how to use --expansion NAME: name one.")
     data = datasets.load(args.folder, args.layout)
     with shown(sys.stderr) as progress:
         experiment = Experiment.of(

@@ -63,6 +63,7 @@ def _mapped(
         _start(*how)
         yield from map(_cached, paths)
         return
+    get_detector(how[0])  # what is wrong with it is said here, not by processes that end
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, context, _start, how) as pool:
         yield from pool.map(_cached, paths, chunksize=8)

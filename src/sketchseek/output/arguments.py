@@ -38,6 +38,14 @@ def weight(text: str) -> float:
     return value
 
 
+def strength(text: str) -> float:
+    """A number from 0, less than 1."""
+    value = float(text)
+    if not 0 <= value < 1:
+        raise argparse.ArgumentTypeError("must be 0 or more, and less than 1")
+    return value
+
+
 def port(text: str) -> int:
     """A number of a port; 0 lets the system choose."""
     value = int(text)
