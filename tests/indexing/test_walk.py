@@ -3,12 +3,12 @@ from __future__ import annotations
 import os
 import random
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
-from sketchseek.indexing.walk import Listing, Rules, Walk, absolute, is_under, list_folder, walk
+from sketchseek.indexing.walk import Listing, Rules, Walk, absolute, below, is_under, list_folder, walk
 
 
 def names(seen: Walk, root: Path) -> set[str]:
@@ -140,6 +140,25 @@ def test_overlapping_roots_count_once(tmp_path: Path) -> None:
     seen = walk([absolute(tmp_path), absolute(tmp_path / "a"), absolute(tmp_path / "a" / "1.jpg")])
     assert names(seen, tmp_path) == {"a/1.jpg"}
     assert not seen.empty
+
+
+def test_many_roots_are_not_compared_with_all_pictures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`index ~/Pictures/*`: what it takes grows with the pictures, not with pictures times folders."""
+    roots = [touch(tmp_path / f"{folder}" / f"{n}.jpg").parent for folder in range(20) for n in range(5)]
+    compared = []
+    real = below
+
+    def counting(places: Iterable[bytes]) -> Callable[[bytes], bool]:
+        is_below = real(places)
+        return lambda path: (compared.append(path), is_below(path))[1]
+
+    monkeypatch.setattr("sketchseek.indexing.walk.below", counting)
+    seen = walk([*map(absolute, sorted(set(roots))), absolute(tmp_path / "0")])
+    assert len(seen.files) == 100
+    assert seen.empty == []  # the root that was met before is none, either
+    assert len(compared) <= 100
 
 
 def test_missing_and_empty_roots_are_told_apart(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from sketchseek.errors import AddressError
 from sketchseek.server import listen
 
 
@@ -140,3 +141,10 @@ def test_answers_do_not_wait_for_confirmation() -> None:
         connection, _ = listener.accept()
         with connection:
             assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+def test_an_address_that_is_taken_is_named_once() -> None:
+    with listen("127.0.0.1", 0) as listener:
+        port = listener.getsockname()[1]
+        with pytest.raises(AddressError, match=rf"^Cannot listen on 127\.0\.0\.1, port {port} \([^(]+\)\.$"):
+            listen("127.0.0.1", port)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
+from itertools import chain
 
 from ..contours.objects import Stat, is_object, listed, look
 from ..errors import SketchseekError
@@ -42,6 +43,15 @@ class Walk:
     unseen: dict[bytes, str] = field(default_factory=dict)
     missing: list[bytes] = field(default_factory=list)
     empty: list[bytes] = field(default_factory=list)
+
+    @property
+    def count(self) -> int:
+        """How much was seen, or could not be."""
+        return len(self.files) + len(self.unseen)
+
+    def holds(self, root: bytes) -> bool:
+        """Whether any of it lies below a root, met by the way of another one maybe."""
+        return any(map(below([root]), chain(self.files, self.unseen)))
 
 
 @dataclass(frozen=True)
@@ -127,11 +137,10 @@ def walk(
     for root in roots:
         if not is_object(root) and not _is_folder(root, seen):
             continue
-        starts = deque([root])
+        starts, before = deque([root]), seen.count
         while starts and not course.is_over:
             starts += sorted(course.follow(starts.popleft(), Rules(root, tuple(exclude), real_roots)))
-        below_it = (path for path in (*seen.files, *seen.unseen) if is_under(path, [root]))
-        if root not in seen.missing and not any(below_it):
+        if seen.count == before and root not in seen.missing and not seen.holds(root):
             seen.empty.append(root)
     return seen
 

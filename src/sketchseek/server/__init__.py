@@ -116,7 +116,8 @@ def listen(host: str, port: int) -> socket.socket:
         family, _, _, _, name = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.create_server(name[:2], family=family, backlog=512)
     except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or error
+        number = getattr(error, "errno", None) or 0  # what it says itself repeats the address
+        reason = os.strerror(number) if number > 0 else getattr(error, "strerror", None) or error
         raise AddressError(f"Cannot listen on {host}, port {port} ({reason}).") from None
     # Connections inherit it. Without it an answer ends 40 ms late, when the client has confirmed its start:
     # asyncio sets it only on sockets whose protocol number is given, and those of create_server have none.
