@@ -363,6 +363,8 @@ def test_looking_in_one_folder(
     page = visit(serve(tmp_path / "index"))
     search_after(page, lambda: draw_with_mouse(page, STAR))
     offered = page.locator("#folder option").all_inner_texts()
+    book, choice = page.locator("#book").bounding_box(), page.locator("#folder").bounding_box()
+    assert choice["width"] > 0.4 * book["width"]  # folders have long names
     assert offered == ["in all folders", "arrow (2)", "house (2)", "star (2)"]
     answer = search_after(page, lambda: page.get_by_label("Look in").select_option("arrow (2)"))
     assert {Path(hit["picture"]).parent.name for hit in answer["hits"]} == {"arrow"}
