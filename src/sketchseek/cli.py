@@ -398,7 +398,9 @@ def _search(args: argparse.Namespace, clock: Clock, sketch: Any, index: Any) -> 
     took = time.perf_counter() - started
     clock.lap("search")
     if args.html:
-        _write_html(args.html, sketch, hits, len(index))
+        from .output.html import page
+
+        _write(args.html, page(sketch, hits, len(index)).encode())
         clock.lap("html")
     if args.json:
         document: dict[str, Any] = {
@@ -872,16 +874,6 @@ def _say_report(report: Any, pictures: int, quiet: bool) -> None:
     say(f"{words}; {pictures:,} in the index, {report.seconds:.1f} s.")
     if report.interrupted:
         say("Interrupted: what was finished is kept; run it again to go on.")
-
-
-def _write_html(path: str, sketch: Any, hits: Any, pictures: int) -> None:
-    from .output.html import page
-
-    try:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(page(sketch, hits, pictures))
-    except OSError as error:
-        raise SketchseekError(f"Cannot write {path}: {error.strerror}.") from error
 
 
 def _forgiving_streams() -> None:

@@ -93,6 +93,11 @@ def address_of(picture: str) -> str:
     return f"file://{quote(os.fsencode(picture))}" if picture.startswith("/") else picture
 
 
+def as_text(name: str) -> str:
+    """A file name as what can be sent or written in UTF-8: bytes that are none become U+FFFD."""
+    return name if name.isascii() else os.fsencode(name).decode("utf-8", "replace")
+
+
 def printable(text: str) -> str:
     """A file name that is safe to show: control characters and bytes that are no text become visible."""
     return "".join(

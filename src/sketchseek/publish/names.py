@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ..errors import SketchseekError
+from ..output.html import as_text
 
 SCHEMES = ("", "http", "https")
 """Links may begin with these: a page's own address, or nothing. No script."""
@@ -30,7 +30,7 @@ class Label:
 
 def published_names(paths: Sequence[str]) -> list[str]:
     """File names; where two are the same, with as many of the folders before them as tell them apart."""
-    parts = [PurePosixPath(_readable(path)).parts for path in paths]
+    parts = [PurePosixPath(as_text(path)).parts for path in paths]
     depth = [1] * len(parts)
     while True:
         names = [
@@ -81,7 +81,7 @@ def labelled(
     used: set[str] = set()
     found = []
     for path, name in zip(paths, names, strict=True):
-        file = PurePosixPath(_readable(path))
+        file = PurePosixPath(as_text(path))
         key = next((key for key in (name, str(file), file.name, file.stem) if key in labels), None)
         found.append(labels[key] if key is not None else Label())
         used.update([key] if key is not None else [])
@@ -100,8 +100,3 @@ def _json_rows(text: str, file: Path) -> Iterable[dict[str, Any]]:
     if not all(isinstance(row, dict) for row in document):
         raise SketchseekError(f"{file} must say `picture`, and `title` or `link`, of each picture.")
     return document  # type: ignore[no-any-return]
-
-
-def _readable(path: str) -> str:
-    """A path whose bytes are no text, shown as well as it can be."""
-    return os.fsencode(path).decode("utf-8", "replace")

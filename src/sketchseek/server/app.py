@@ -29,6 +29,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from .. import __version__
 from ..errors import SketchseekError
+from ..output.html import as_text
 from .archive import archive
 from .bodies import (
     ExplainBody,
@@ -46,7 +47,7 @@ from .bodies import (
 )
 from .decoding import BusyDecoderError, Decoder, Traced
 from .journal import Journal
-from .library import File, Library, NoIndexError, NoPictureError
+from .library import File, Library, NoPictureError, NothingIndexedError
 from .limits import Limits
 from .metrics import Metrics
 from .proxy import Behind
@@ -105,7 +106,7 @@ def create_app(
         HTTPException,
         RequestValidationError,
         NoPictureError,
-        NoIndexError,
+        NothingIndexedError,
         BusyDecoderError,
         Exception,
     ):
@@ -415,14 +416,13 @@ def busy(what: str) -> HTTPException:
 
 
 def hit_body(hit: Hit) -> dict[str, Any]:
-    """A hit as JSON. A file name that is no text is shown as well as it can be."""
+    """A hit as JSON."""
 
     def placed(pose: Pose) -> list[Any]:
         return [stroke.round(1).tolist() for stroke in hit.outline(pose=pose)]
 
-    path = os.fsencode(hit.picture).decode("utf-8", "replace")
     also = [{**place.to_dict(), "outline": placed(place.pose)} for place in hit.also]
-    return {**hit.to_dict(), "picture": path, "outline": placed(hit.pose), "also": also}
+    return {**hit.to_dict(), "picture": as_text(hit.picture), "outline": placed(hit.pose), "also": also}
 
 
 def lists(texts: dict[str, Any]) -> dict[str, list[str]]:
@@ -456,7 +456,7 @@ def as_problem(_: Request, error: Exception) -> Response:
     """Any error as {"detail": "..."}."""
     if isinstance(error, HTTPException):
         return problem(error.status_code, str(error.detail), dict(error.headers or {}))
-    if isinstance(error, NoPictureError | NoIndexError):
+    if isinstance(error, NoPictureError | NothingIndexedError):
         return problem(404, str(error))
     if isinstance(error, BusyDecoderError):
         return as_problem(_, busy("pictures are being read"))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 
 from ..contours.source import open_regular
 from ..errors import SketchseekError
+from ..output.html import as_text
 
 CHUNK = 1 << 18
 MISSING = "missing.txt"
@@ -66,8 +66,3 @@ def unused_name(path: str, taken: set[str]) -> str:
         name = f"{len(taken)}-{names[0]}"
     taken.add(name)
     return name
-
-
-def as_text(path: str) -> str:
-    """A path as text, also where its bytes are none."""
-    return os.fsencode(path).decode("utf-8", "replace")

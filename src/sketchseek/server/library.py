@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ..contours.objects import fetch, is_object, look
 from ..contours.source import open_regular
 from ..errors import SketchseekError
+from ..output.html import as_text
 
 if TYPE_CHECKING:
     from ..index import Hit, Index
@@ -35,7 +36,7 @@ class NoPictureError(Exception):
     """No picture has that id, or its file can no longer be read."""
 
 
-class NoIndexError(Exception):
+class NothingIndexedError(Exception):
     """There is nothing to search yet; says which command makes it."""
 
 
@@ -93,10 +94,10 @@ class Library:
             return None  # not made yet, or taken away
 
     def ready(self) -> Index:
-        """The newest version; `NoIndexError` where there is none."""
+        """The newest version; `NothingIndexedError` where there is none."""
         index = self.index()
         if index is None or len(index) == 0:
-            raise NoIndexError(f"There are no pictures in the index yet: run `{self.command}`.")
+            raise NothingIndexedError(f"There are no pictures in the index yet: run `{self.command}`.")
         return index
 
     @property
@@ -191,12 +192,9 @@ class Library:
         """Folders and how many pictures each has, in it and below: at most so many, the upper ones first."""
         index = self.index()
         known = index.folders(most) if index is not None else []
-        return [(name, count) for name, count in known if is_text(name)]  # others cannot be asked for, either
-
-
-def is_text(name: str) -> bool:
-    """Whether a file name's bytes are UTF-8."""
-    return name.isascii() or os.fsencode(name).decode("utf-8", "replace") == name
+        return [
+            (name, count) for name, count in known if as_text(name) == name
+        ]  # others cannot be asked for, either
 
 
 class ByteCache:
