@@ -288,15 +288,20 @@ def test_a_picture_of_another_shape_is_not_taken_for_the_one_that_was_indexed(
     search_after(page, lambda: draw_with_mouse(page, STAR))
     with Image.open(folder / "star.jpg") as star:
         star.crop((0, 0, star.width // 2, star.height)).save(folder / "star.jpg")
-    page.locator(".hit .open").first.click()
+    page.locator(".hit .open").nth(1).click()
     viewer = page.locator("#viewer")
+    viewer.get_by_label("What the program saw").check()
+    expect(viewer.locator(".stage .contours")).to_be_visible()
+    page.keyboard.press("ArrowLeft")
     expect(viewer.locator(".excuse")).to_contain_text("changed since it was indexed")
+    expect(viewer.locator(".stage .contours:not([hidden])")).to_have_count(0)  # they are the new one's
     expect(viewer.locator(".stage .picture")).to_have_count(0)
     expect(viewer.locator(".stage .thumbnail")).to_have_accessible_name("star.jpg")
     expect(viewer.locator(".original")).to_be_visible()  # it can be looked at, without the outline
     page.keyboard.press("ArrowRight")
     expect(viewer.locator(".excuse")).to_be_empty()
     expect(viewer.locator(".stage .picture")).to_have_count(1)
+    expect(viewer.locator(".stage .contours")).to_be_visible()
 
 
 def test_a_deleted_picture_shows_what_the_index_keeps(

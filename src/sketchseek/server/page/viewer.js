@@ -174,6 +174,7 @@ export class Viewer {
     picture.remove();
     this.#stage.firstElementChild.alt = picture.alt;
     this.#stage.classList.add("gone");
+    this.#layers();
     this.#dialog.querySelector(".excuse").textContent = excuse;
   }
 
@@ -183,7 +184,8 @@ export class Viewer {
     this.#dialog.querySelector("#show-contours").parentElement.hidden = !address;
     this.#stage.classList.toggle("bare", !wanted("#show-outline"));
     let contours = this.#stage.querySelector(".contours");
-    const show = Boolean(address) && wanted("#show-contours");
+    // They are of the file as it is now, and so do not belong on the small picture.
+    const show = Boolean(address) && wanted("#show-contours") && !this.#stage.matches(".gone");
     if (show && !contours) {
       contours = layer("contours", "Contours that the program saw", address);
       contours.addEventListener("error", async () => {
