@@ -23,11 +23,11 @@ from xml.etree import ElementTree
 import numpy as np
 
 import line_art
-from expansion import HELD_OUT
+import twins
 from sketchseek.contours.drawing import Sketch
 from sketchseek.demo import EXCLUDE
 from sketchseek.demo import pictures as demo_pictures
-from sketchseek.depiction import PictureDescriber, get_describer
+from sketchseek.depiction import PictureDescriber
 from sketchseek.errors import SketchseekError
 from sketchseek.evaluation.ablations import SETS
 from sketchseek.evaluation.by_hand import by_hand
@@ -163,7 +163,7 @@ def drawings(folder: Path, each: int = 15, searched: int = 2) -> Experiment:
 
 def collect(kind: str, chosen: list[Experiment]) -> list[Trial]:
     """Search everything, with the network's held-out twin."""
-    describer = None if kind == "shape" else Remembering(get_describer(kind, learned=HELD_OUT[kind]))
+    describer = None if kind == "shape" else Remembering(twins.twin(kind))
     found: list[Trial] = []
     for e in chosen:
         view = e.view(Settings.preset())
@@ -247,7 +247,7 @@ def main() -> None:
     if args.cost:
         place = data_folder()
         e = Experiment.of(sampled(load(place / "s2c")))
-        describer = get_describer("efficientnet", learned=HELD_OUT["efficientnet"])
+        describer = twins.twin("efficientnet")
         print(*(cost(e, describer, smallest) for smallest in LEVELS), sep="\n")
         return
     args.folder.mkdir(exist_ok=True)

@@ -2,9 +2,8 @@
 
 What ships is measured as it ships, through `Experiment.run`; variants that don't are matrices of scores.
 
-What was learned for drawings is taken from held-out twins in training/drawings, whose training saw none of
-the categories that are scored here. For EfficientNet that is what ships; the package's file for DINOv2 saw
-all of them.
+What was learned for drawings is taken from held-out twins, whose training saw none of the categories that are
+scored here.
 """
 
 from __future__ import annotations
@@ -17,8 +16,11 @@ from pathlib import Path
 
 import numpy as np
 
+import twins
 from sketchseek.contours.picture import load_picture
 from sketchseek.depiction import EXPAND, Depiction, PictureDescriber, Pictures, drawing, get_describer
+from sketchseek.depiction.describers import fingerprint
+from sketchseek.depiction.expand import diffused
 from sketchseek.depiction.pictures import Rows
 from sketchseek.depiction.quantisation import ProductCodes
 from sketchseek.evaluation.depiction import descriptors
@@ -31,11 +33,6 @@ from sketchseek.search.view import PictureContours, View
 from sketchseek.shape.query import Query
 from sketchseek.shape.settings import Settings
 
-TWINS = Path(__file__).parents[1] / "training" / "drawings"
-HELD_OUT = {
-    "efficientnet": Path(drawing.__file__).parent / "data" / "efficientnet.npz",
-    "dinov2": TWINS / "dinov2-heldout.npz",
-}
 SAMPLE = 60
 """Drawings of each set with which approximations and boxes are looked at, at random."""
 Scores = np.ndarray
@@ -90,17 +87,30 @@ class Set:
         return np.array([EngineScores(collection, query, Options()).at(everything) for query in asked])
 
 
-def load(e: Experiment, network: str = "efficientnet") -> Set:
-    """The network's opinions are computed, or remembered while network, rendering and data stay."""
-    twin = get_describer(network, learned=HELD_OUT[network])
+def load(e: Experiment, network: str = "efficientnet", doodles: str | None = None) -> Set:
+    """The network's opinions are computed, or remembered while network, rendering and data stay.
+
+    doodles : the half of the classes of doodles that the twin learned from, if any.
+    """
+    known = twins.learned(doodles)
+    twin = get_describer(network, learned=known)
     kinds = Pictures(descriptors(e.data, twin), twin.usual).kinds_here
     lines = [line.tobytes() for sketch in e.sketches for line in sketch.strokes]
-    source = [twin.version.encode(), HELD_OUT[network].read_bytes(), Path(drawing.__file__).read_bytes()]
+    source = [twin.version.encode(), fingerprint(known).encode(), Path(drawing.__file__).read_bytes()]
     drawings = kept(
         [*source, bytes(kinds), *lines],
         lambda: np.array([twin.drawing(sketch.strokes, kinds) for sketch in e.sketches]),
     )
     return Set(e, Remembering(twin, e, drawings), drawings)
+
+
+def doodle_sets(e: Experiment, network: str = "efficientnet") -> list[Set]:
+    """The doodles of each half of their classes, asked of a twin that learned from those of the other."""
+    half = np.array([twins.half_of(query.category) for query in e.data.queries])
+    return [
+        load(e.only(np.flatnonzero(half == asked)), network, learned)
+        for asked, learned in zip(twins.HALVES, reversed(twins.HALVES), strict=True)
+    ]
 
 
 class Remembering:
@@ -236,6 +246,22 @@ def mixed(how: Callable[[Set, Scores, int], Scores], weight: float) -> Callable[
     return lambda s, scores, n: z(how(s, scores, n)) + weight * z(scores)
 
 
+def spread(
+    how: Callable[[Set, Scores, int], Scores], among: int = 400
+) -> Callable[[Set, Scores, int], Scores]:
+    """The scores of the first hits spread to what is alike."""
+
+    def rounds(s: Set, scores: Scores, n: int) -> Scores:
+        found = how(s, scores, n)
+        for row in found:
+            first = np.argsort(-row)[:among]
+            lowest, new = row[first[-1]], diffused(row[first], s.vectors[first], n)
+            row[first] = new + max(0.0, lowest - new.min())  # what comes after them stays after them
+        return found
+
+    return rounds
+
+
 def cell(s: Set, scores: Scores) -> str:
     order = np.argsort(-scores, axis=1, kind="stable")
     right = np.take_along_axis(s.relevant, order, 1)
@@ -305,6 +331,7 @@ VARIANTS: dict[str, Callable[[Set, Scores, int], Scores]] = {
     "mean, two rounds": twice(average),
     "standing out, two rounds": twice(standing_out),
     "standing out, two rounds, mixed": mixed(twice(standing_out), 0.2),
+    "standing out, two rounds, mixed, diffusion": spread(mixed(twice(standing_out), 0.2)),
 }
 
 

@@ -175,18 +175,43 @@ def main_table(r: Results) -> str:
     )
     lines = [shape, "", *head([s.name for s in r.depicted])]
     lines.append(expansion.shipped_row("everything", r.depicted))
-    lines += _with_dinov2(r)
+    if stronger := with_dinov2(lambda: [expansion.load(e, "dinov2") for e in r.sets()]):
+        lines.append(expansion.shipped_row("everything, dinov2", stronger))
     return "\n".join(lines)
 
 
-def _with_dinov2(r: Results) -> list[str]:
-    """The same with the stronger network, where its weights are installed."""
+def with_dinov2(loaded: Callable[[], list[expansion.Set]]) -> list[expansion.Set]:
+    """The stronger network's sets; none where its weights are not installed."""
     try:
-        stronger = [expansion.load(e, "dinov2") for e in r.sets()]
+        return loaded()
     except SketchseekError as error:
         say(f"without dinov2: {error}")
         return []
-    return [expansion.shipped_row("everything, dinov2", stronger)]
+
+
+def there_once(r: Results) -> str:
+    """R@10 of the very photo or emoji that was drawn: not expanded, expanded, and the change."""
+    photos, emoji = r.sets()[-1], Experiment.of(load(data_folder() / "doodles"), jobs=r.jobs)
+    columns = {
+        "sketchy": lambda network: [expansion.load(photos, network)],
+        "doodles": lambda network: expansion.doodle_sets(emoji, network),
+    }
+    lines = head(list(columns))
+    for network in ("efficientnet", "dinov2"):
+        cells = [found_once(with_dinov2(lambda n=network, of=of: of(n))) for of in columns.values()]
+        lines.append(f"| {network} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def found_once(sets: list[expansion.Set]) -> str:
+    if not sets:
+        return ""
+    before, after = (
+        [float(expansion.found_by(q)) for s in sets for q in expansion.shipped(s, **how)]
+        for how in ({"expand": 0}, {})
+    )
+    gained = expansion.signed([b - a for a, b in zip(before, after, strict=True)])
+    return f"{100 * np.mean(before):.1f}, {100 * np.mean(after):.1f}, {gained}"
 
 
 def precisions(r: Results) -> str:
@@ -442,6 +467,7 @@ def by_confidence(_: Results) -> str:
 
 SECTIONS: dict[str, Callable[[Results], str]] = {
     "main": main_table,
+    "once": there_once,
     "precisions": precisions,
     "large": lambda r: large_scale.table(r.jobs),
     "ethz": ethz,

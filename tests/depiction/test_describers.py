@@ -7,7 +7,7 @@ import pytest
 
 from sketchseek.depiction import efficientnet, get_describer, vgg16
 from sketchseek.depiction.crow import crow
-from sketchseek.depiction.describers import Network, efficientnet_describer
+from sketchseek.depiction.describers import Network
 from sketchseek.depiction.drawing import RENDERINGS, render
 from sketchseek.depiction.weights import read_tensors
 from sketchseek.errors import SketchseekError
@@ -180,7 +180,7 @@ def test_messages(tmp_path, monkeypatch):
 
     assert "choose efficientnet" in message(lambda: get_describer("resnet"))
     np.savez(tmp_path / "learned.npz", batch_norm=np.zeros(3), projection=np.zeros((1280, 8)))
-    assert "lacks 'art'" in message(lambda: get_describer(learned=tmp_path / "learned.npz"))
+    assert "lacks 'art'" in message(lambda: get_describer(learned=read_tensors(tmp_path / "learned.npz")))
     assert "vgg16:FILE" in message(lambda: get_describer("vgg16"))
     (tmp_path / "bad.onnx").write_bytes(b"not a model")
     assert "onnxruntime" in message(lambda: get_describer(f"onnx:{tmp_path / 'bad.onnx'}"))
@@ -207,14 +207,9 @@ def test_messages(tmp_path, monkeypatch):
 
 
 def test_what_was_learned_fits_the_wheel(describer):
-    """The file that ships, and the second part of the one that DINOv2's figures come from."""
-    held_out = Path(__file__).parents[2] / "training" / "drawings" / "dinov2-heldout.npz"
-    part = {
-        name.removeprefix("efficientnet."): values
-        for name, values in read_tensors(held_out).items()
-        if name.startswith("efficientnet.")
-    }
-    twin = efficientnet_describer(read_tensors(efficientnet.shipped_weights()), part)
+    """The file that ships, and its twin, which learned from other categories."""
+    held_out = Path(__file__).parents[2] / "training" / "drawings" / "heldout.npz"
+    twin = get_describer(learned=read_tensors(held_out))
     assert twin.dimension == describer.dimension
     alike = np.einsum("kd,kd->k", twin.drawing([circle()]), twin.drawing([circle(199)]))
     assert (alike > 0.9).all()

@@ -481,8 +481,8 @@ def test_the_real_network_tells_zebras_from_tigers():
         describer = get_describer("dinov2")
     except SketchseekError as missing:
         pytest.skip(str(missing))
-    held_out = Path(__file__).parents[2] / "training" / "drawings" / "dinov2-heldout.npz"
-    twin = get_describer("dinov2", learned=held_out)
+    held_out = Path(__file__).parents[2] / "training" / "drawings" / "heldout.npz"
+    twin = get_describer("dinov2", learned=read_tensors(held_out))
     assert twin.dimension == describer.dimension
     assert twin.version != describer.version
     rows = []

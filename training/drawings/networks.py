@@ -32,9 +32,8 @@ class Layer(nn.Module):
         self.register_buffer("kernel", kernel)
         self.stride, self.groups = stride, len(kernel) if "_depthwise" in convolution else 1
         self.norm = norm
-        scale = 1 / np.sqrt(tensors[f"{norm}.running_var"] + 1e-3)
-        self.register_buffer("mean", torch.tensor(tensors[f"{norm}.running_mean"])[:, None, None])
-        self.register_buffer("inverse", torch.tensor(scale)[:, None, None])
+        self.register_buffer("mean", torch.tensor(tensors[f"{norm}.running_mean"]))
+        self.register_buffer("variance", torch.tensor(tensors[f"{norm}.running_var"]))
         self.weight = nn.Parameter(torch.tensor(tensors[f"{norm}.weight"]))
         self.bias = nn.Parameter(torch.tensor(tensors[f"{norm}.bias"]))
 
@@ -45,7 +44,7 @@ class Layer(nn.Module):
             pad = max((-(-size // self.stride) - 1) * self.stride + k - size, 0)
             padding += [pad // 2, pad - pad // 2]
         x = F.conv2d(F.pad(x, padding), self.kernel.to(x.dtype), stride=self.stride, groups=self.groups)
-        return ((x - self.mean) * self.inverse) * self.weight[:, None, None] + self.bias[:, None, None]
+        return F.batch_norm(x, self.mean, self.variance, self.weight, self.bias, eps=1e-3)
 
 
 class EfficientNet(nn.Module):

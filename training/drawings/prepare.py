@@ -121,6 +121,7 @@ def emoji(package: Path, data: Path, rng: np.random.Generator) -> dict[str, np.n
         "doodle": np.array(
             [[drawn(s), *(drawn(roughly(s, rng)) for _ in range(ROUGH_DOODLES))] for s in strokes]
         ),
+        "doodle_category": np.array([query["category"] for query in doodles]),
         "doodle_emoji": np.array([number[Path(query["instance"]).stem] for query in doodles]),
     }
 

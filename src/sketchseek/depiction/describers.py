@@ -306,7 +306,7 @@ def get_describer(
     name: str = "efficientnet",
     model: Path | None = None,
     *,
-    learned: Path | None = None,
+    learned: Tensors | None = None,
     device: str = "cpu",
 ) -> PictureDescriber:
     """Load a describer by its name.
@@ -317,22 +317,23 @@ def get_describer(
         ``efficientnet``, ``dinov2`` (once `networks.add` has it), ``vgg16:FILE`` or ``onnx:FILE``.
     model : Path, optional
         The weights file (``.pth``, ``.npz``) or ``.onnx`` model, where the name does not say it.
-    learned : Path, optional
-        What was learned about drawings, if not what ships (training/drawings). For ``dinov2``, which looks
-        with EfficientNet, too, the file holds both.
+    learned : dict of str to ndarray, optional
+        What was learned about drawings, if not what ships (training/drawings): for ``dinov2``, which looks
+        with EfficientNet, too, about both, and then it serves for either.
     device : str
         What describes pictures: "cpu", or "cuda" for a graphics processor, which no ``.onnx`` model runs on.
     """
     kind, _, file = name.partition(":")
     path = model or (Path(file).expanduser().absolute() if file else None)
-    known = read_tensors(learned) if learned else None
     if kind == "efficientnet":
-        return efficientnet_describer(read_tensors(path or efficientnet.shipped_weights()), known, device)
+        if learned and f"{kind}.projection" in learned:
+            learned = _part_of(learned, kind)
+        return efficientnet_describer(read_tensors(path or efficientnet.shipped_weights()), learned, device)
     if kind == "dinov2" and path is None:
         first, second = networks.load(kind), read_tensors(efficientnet.shipped_weights())
-        part = _part(known, "efficientnet")
+        part = _part_of(learned, "efficientnet") if learned else None
         return PairedDescriber(
-            dinov2_describer(first, known, device), efficientnet_describer(second, part, device)
+            dinov2_describer(first, learned, device), efficientnet_describer(second, part, device)
         )
     if kind not in ("vgg16", "onnx"):
         raise SketchseekError(
@@ -392,10 +393,8 @@ def _of_pictures(learned: Tensors) -> Tensors:
     return {"projection": learned["projection"], f"art {flat_art.VERSION}": learned["art"]}
 
 
-def _part(learned: Tensors | None, name: str) -> Tensors | None:
-    """What a file for two networks holds about the second; None stands for what ships."""
-    if learned is None:
-        return None
+def _part_of(learned: Tensors, name: str) -> Tensors:
+    """What a file for two networks holds about the second."""
     part = {k.removeprefix(f"{name}."): v for k, v in learned.items() if k.startswith(f"{name}.")}
     if not part:
         raise SketchseekError(

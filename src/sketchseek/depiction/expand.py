@@ -2,8 +2,8 @@
 
 The first ranking is by shape, with the network's opinion of the drawing blended in. The descriptors of its
 first hits are averaged, and all pictures compared with the average ("Query expansion", section 5.3 of the
-paper); a second round averages the first hits of that. The first page keeps the first ranking's hits, in
-another order.
+paper); a second round averages the first hits of that, and what is alike among its hits is brought together
+by diffusion. The first page is nearly the first ranking's, in another order.
 
 Scores of different kinds are compared as z-scores: how many deviations above the collection's mean.
 
@@ -11,6 +11,8 @@ References
 ----------
 Chum, Philbin, Sivic, Isard and Zisserman, "Total recall: automatic query expansion with a generative feature
 model for object retrieval", ICCV 2007.
+
+Zhou, Weston, Gretton, Bousquet and Schoelkopf, "Ranking on data manifolds", NIPS 2003.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .pictures import Pictures, Query
 from .quantisation import Ids, Vector
@@ -27,7 +30,10 @@ from .quantisation import Ids, Vector
 EXPAND = 10
 _CARRIED = 0.3  # weight of the first ranking's z-score beside the first round's, when choosing for the second
 _KEPT = 0.2  # the same in the final score
-_FIRST = 10  # hits of a first page: the first ranking's own, since the thing may be here only once
+_SPREAD = 400  # first hits among which scores spread to what is alike
+_PASSED_ON = 0.95  # the share of a score that comes from the likest others
+_FIRST = 10  # hits of a first page: nearly the first ranking's own, since the thing may be here only once
+_SAY = 0.2  # what the final score says beside the first ranking's, when the page is chosen from photographs
 _AGAIN = 0.8  # what that ranking's z-score weighs once more when the page is ordered
 _EXACT = 0.9  # a picture whose shape has this cosine with the drawing looks the same, whatever it depicts
 _AGAINST = 0.5  # weight of the likeness to pictures that were rejected
@@ -123,20 +129,25 @@ def rerank(
         asked = query
         known.add_like(query)
         score = known.alike(query) + kept * known.before - known.against()
-    ids, before, network, shaped = known.ids, known.before, known.network, known.shape
+    inside = np.arange(len(known.ids))
     if among is not None or len(rejected):
-        inside = ~np.isin(ids, rejected) & (True if among is None else np.isin(ids, among))
-        ids, before, score = ids[inside], before[inside], score[inside]
-        network, shaped = network[inside], shaped[inside]
+        allowed = ~np.isin(known.ids, rejected) & (True if among is None else np.isin(known.ids, among))
+        inside = inside[allowed]
+    ids, before, score = known.ids[inside], known.before[inside], score[inside]
+    network, shaped = known.network[inside], known.shape[inside]
     order = np.argsort(-score, kind="stable")
-    page = _first_page(order, score, before) if rounds and not len(picked) else order
+    shown = score[order[:k]]
+    if rounds and not len(picked):
+        first_hits, others = np.split(order, [_SPREAD])
+        score[first_hits] = diffused(score[first_hits], known.vectors(inside[first_hits]), expand)
+        order = np.concatenate([first_hits[np.argsort(-score[first_hits], kind="stable")], others])
+        order = _first_page(order, score, before, _SAY * (1 - pictures.flat_art))
     if exact and not len(picked):
-        page = _exact_first(page, ids, shaped, shape)
-    score = score[order[:k]]
+        order = _exact_first(order, ids, shaped, shape)
     if asked is not None:  # back to cosines, which mean the same for every query and collection
         usual = pictures.usual_rows.cosines(asked)
-        score = score * usual.std() + usual.mean()
-    return Reranked(ids[page[:k]], score, _likest(network, len(pictures) if among is None else len(among)))
+        shown = shown * usual.std() + usual.mean()
+    return Reranked(ids[order[:k]], shown, _likest(network, len(pictures) if among is None else len(among)))
 
 
 def _likest(network: Vector, of: int) -> Vector:
@@ -145,13 +156,30 @@ def _likest(network: Vector, of: int) -> Vector:
     return np.partition(network, len(network) - count)[len(network) - count :] if count else network
 
 
-def _first_page(order: Ids, score: Vector, before: Vector) -> Ids:
-    """The same order, except that on the first page are the first hits by `before`.
+def diffused(score: Vector, vectors: NDArray[np.float32], neighbours: int) -> Vector:
+    """Scores f of pictures (n,) with f = (1 - a) s + a W f: each has a share of what its likest have.
+
+    W are the cosines with so many neighbours, none below zero, brought to the sum 1.
+    """
+    alike = np.maximum(vectors @ vectors.T, 0)
+    np.fill_diagonal(alike, 0)
+    if neighbours < len(alike):
+        alike[alike < -np.partition(-alike, neighbours - 1, axis=1)[:, neighbours - 1 : neighbours]] = 0
+    total = alike.sum(axis=1)
+    np.fill_diagonal(alike, total == 0)  # what is like nothing, or of which nothing is known, has its own
+    alike /= np.where(total == 0, 1, total)[:, None]
+    found = np.linalg.solve(np.eye(len(alike)) - _PASSED_ON * alike, (1 - _PASSED_ON) * score)
+    return found.astype(np.float32)
+
+
+def _first_page(order: Ids, score: Vector, before: Vector, say: float) -> Ids:
+    """The same order, except that on the first page are the first hits by `before`, `score` having its say.
 
     Expansion finds more of what there are many of. Of what there is one, it finds others; nothing in the
-    first ranking was found to tell the two apart, so that it keeps its places.
+    first ranking was found to tell the two apart, so that it keeps nearly all its places. Of flat art, of
+    which a collection mostly has one each, it keeps all.
     """
-    page = np.argsort(-before, kind="stable")[:_FIRST]
+    page = np.argsort(-(before + say * score), kind="stable")[:_FIRST]
     others = order[~np.isin(order, page)]
     page = page[np.argsort(-(score[page] + _AGAIN * before[page]), kind="stable")]
     return np.concatenate([page, others])
@@ -219,6 +247,10 @@ class _Known:
     def add_like(self, query: Query) -> None:
         """Know those that are most like the query, too."""
         self.add(lambda k: self._pictures.best(query, k, self._threads))
+
+    def vectors(self, some: Ids) -> NDArray[np.float32]:
+        """The descriptors of some of these."""
+        return self._pictures.vectors(self.ids[some]) if self._pictures.small else self._rows.vectors[some]
 
     def alike(self, query: Vector) -> Vector:
         """How much each is like the query, as a z-score."""

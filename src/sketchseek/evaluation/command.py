@@ -95,10 +95,12 @@ def run(args: argparse.Namespace) -> int:
     depiction = None
     if args.expansion:
         from ..depiction import get_describer
+        from ..depiction.weights import read_tensors
         from .depiction import depiction_of
 
         with shown(sys.stderr) as progress:
-            describer = get_describer(args.expansion, learned=args.learned)
+            known = read_tensors(args.learned) if args.learned else None
+            describer = get_describer(args.expansion, learned=known)
             depiction = depiction_of(data, describer, progress)
     names = ("mirror", "expand", "blend", "method", "shortlist", "rerank", "neighborhood", "clutter")
     options = Options(**{name: getattr(args, name) for name in names})

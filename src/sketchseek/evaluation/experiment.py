@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..contours.drawing import Sketch
 from ..contours.points import Points
@@ -70,7 +71,10 @@ class Experiment:
     def sample(self, queries: int, seed: int = 0) -> Experiment:
         """The same photos with only some of the drawings, for quick looks."""
         n = len(self.data.queries)
-        chosen = np.sort(np.random.default_rng(seed).permutation(n)[:queries])
+        return self.only(np.sort(np.random.default_rng(seed).permutation(n)[:queries]))
+
+    def only(self, chosen: Sequence[int] | NDArray[np.int64]) -> Experiment:
+        """The same photos with these drawings alone."""
         data = replace(self.data, queries=tuple(self.data.queries[i] for i in chosen))
         return replace(self, data=data, sketches=tuple(self.sketches[i] for i in chosen))
 
