@@ -55,6 +55,15 @@ def test_what_is_said_does_not_depend_on_how_much_is_asked_for(view, planted):
     assert [hit.confidence for hit in hits] == pytest.approx(many.confidence[2:5].tolist(), abs=1e-6)
 
 
+def test_nor_on_hits_after_those_that_are_judged(view, planted, monkeypatch):
+    for module in ("search", "evidence", "confidence"):
+        monkeypatch.setattr(f"sketchseek.search.{module}.JUDGED", 8)
+    few, many = (ranked(view, planted[1].sketch, Options(k)) for k in (3, 20))
+    np.testing.assert_allclose(few.evidence, many.evidence[:3])
+    np.testing.assert_allclose(few.confidence, many.confidence[:3])
+    assert few.present == many.present
+
+
 def test_what_is_there_is_likelier_there_than_what_is_not(view, contours, planted):
     there, gone = [], []
     for i in range(12):

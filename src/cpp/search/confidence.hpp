@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <iterator>
 #include <utility>
 #include <vector>
@@ -12,9 +13,11 @@ namespace sketchseek {
 enum Evidence {
   kCosine, kStandsOut, kEvenness, kWhatOrders, kNetwork, kNetworkStandsOut, kPictures, kLineArt, kLengthDrawn, kSimplicity,
   kBestStandsOut, kBestBesideTenth, kNetworksBest, kNetworksBestBesideTenth, kAgreement, kNetworksLikest, kNetworksTail,
-  kPhotographs, kFirstAlike, kLikeFirst, kOthersLikeFirst, kTail, kAsGood, kAsGoodByNetwork, kMatch, kLooksTheSame,
+  kFlatArt, kFirstAlike, kLikeFirst, kOthersLikeFirst, kTail, kAsGood, kAsGoodByNetwork, kMatch, kLooksTheSame,
   kBestMatch, kBestMatchBesideSecond, kRank, kEvidence
 };
+// First hits that are looked at whatever is asked for: `evidence.JUDGED`.
+inline constexpr int64_t kJudged = 50;
 // `confidence.TOGETHER`: evidence that means more together.
 inline constexpr Evidence kTogether[][2] = {
   {kMatch, kBestMatchBesideSecond}, {kMatch, kBestBesideTenth}, {kMatch, kSimplicity}, {kMatch, kRank}, {kMatch, kNetwork},
@@ -59,9 +62,8 @@ struct Model {
  private:
   // `falling`: of the first ones, neighbours that rise share their mean; after those none is above the one before.
   static void fall(std::vector<double>& chances) {
-    constexpr size_t kJudged = 50;
     std::vector<std::pair<double, size_t>> pools;
-    for (size_t i = 0; i < std::min(chances.size(), kJudged); ++i) {
+    for (size_t i = 0; i < std::min(chances.size(), (size_t)kJudged); ++i) {
       double mean = chances[i];
       size_t count = 1;
       while (!pools.empty() && pools.back().first < mean) {

@@ -78,7 +78,7 @@ class Searcher {
   }
 
  private:
-  static constexpr int64_t kCandidates = 500, kJudged = 50, kThorough = 100, kSettled = 30, kUsual = 256, kFew = 24, kLookedAt = 20;
+  static constexpr int64_t kCandidates = 500, kThorough = 100, kSettled = 30, kUsual = 256, kFew = 24, kLookedAt = 20;
   static constexpr double kSame = 0.85;  // from this match on a picture begins to look the same as the drawing
   static constexpr double kTurnStep = 15, kFineTurn = 5, kAlso = 0.8, kApart = 0.5;
   static constexpr int kFiner = 4;
@@ -237,7 +237,7 @@ class Searcher {
     const double drawn = pairwise_sum(asked.points->weight);
     std::vector<double> out(k * kEvidence, 0.0);
     std::vector<float> best;
-    for (const Placed& hit : ranking) best.push_back(stands_out(hit));
+    for (size_t i = 0; i < std::min(k, (size_t)kJudged); ++i) best.push_back(stands_out(ranking[i]));
     std::sort(best.begin(), best.end(), std::greater<float>());
     for (size_t i = 0; i < k; ++i) {
       double* row = out.data() + i * kEvidence;
@@ -250,7 +250,7 @@ class Searcher {
       row[kLengthDrawn] = std::log(std::max(drawn, 1.0) / 400);
       row[kSimplicity] = std::log(std::max((double)asked.poses[0].norm, 1e-9) / std::max(drawn, 1e-9));
       row[kBestStandsOut] = std::max(best[0], 0.0f);
-      row[kBestBesideTenth] = best[0] - best[std::min<size_t>(9, k - 1)];
+      row[kBestBesideTenth] = best[0] - best[std::min<size_t>(9, best.size() - 1)];
       row[kTail] = std::cbrt(tail);
       const auto above = cosines.end() - std::lower_bound(cosines.begin(), cosines.end(), 0.9f * (float)ranking[i].score);
       row[kAsGood] = std::log10((double)(above + 1) / (double)(cosines.size() + 1));

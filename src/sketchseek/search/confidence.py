@@ -16,14 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .evidence import NAMES, Opinion
+from .evidence import JUDGED, NAMES, Opinion
 
 Floats = NDArray[np.float64]
 
 FIRST = 5
 """Hits whose mean evidence says, beside that of the first, whether the thing is there."""
-JUDGED = 50
-"""First hits that are looked at whatever is asked for, so that what is said of them does not depend on it."""
 TOGETHER = (
     ("match", "best match beside the second"),
     ("match", "best beside the tenth"),

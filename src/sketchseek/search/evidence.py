@@ -28,6 +28,8 @@ FEW = 24
 """A collection of fewer pictures says little about what is usual: made-up ones fill up the number."""
 SAME = 0.85
 """From this match on a picture begins to look the same as the drawing."""
+JUDGED = 50
+"""First hits that are looked at whatever is asked for, so that what is said of them does not depend on it."""
 LOOKED_AT = 20
 """Hits whose evenness is looked at; those further down have that of the last of these."""
 
@@ -144,6 +146,7 @@ def features(
     mean, width = _moments(usual)
     as_good = _share_above(usual, 0.9 * ranking.score)
     shape = (ranking.score - mean) / width
+    best_shape = np.sort(shape[:JUDGED])[::-1]
     some = ranking.take(slice(LOOKED_AT))
     even = np.zeros(k)
     even[: len(some)] = evenness(collection, query, some)
@@ -159,6 +162,7 @@ def features(
         near, net_as_good = np.asarray(opinion.near), _share_above(opinion.usual, 0.9 * net)
         tail, alike, crowd = _tail(opinion.usual), opinion.alike, np.log10(opinion.crowd + 0.001)
         likest, flat_art = opinion.likest, opinion.flat_art
+    best_net = np.sort(net_out[:JUDGED])[::-1]
     drawn = float(query.points.weight.sum())
     rows = {
         "cosine": ranking.score,
@@ -171,10 +175,10 @@ def features(
         "line art": is_line_art,
         "length drawn": np.full(k, np.log(max(drawn, 1.0) / 400)),
         "simplicity": np.full(k, np.log(max(float(query.norms[0, FULL]), 1e-9) / max(drawn, 1e-9))),
-        "best stands out": np.full(k, shape.max(initial=0.0)),
-        "best beside the tenth": np.full(k, _beside_tenth(np.sort(shape)[::-1])),
-        "network's best": np.full(k, net_out.max(initial=0.0)),
-        "network's best beside the tenth": np.full(k, _beside_tenth(np.sort(net_out)[::-1])),
+        "best stands out": np.full(k, best_shape.max(initial=0.0)),
+        "best beside the tenth": np.full(k, _beside_tenth(best_shape)),
+        "network's best": np.full(k, best_net.max(initial=0.0)),
+        "network's best beside the tenth": np.full(k, _beside_tenth(best_net)),
         "agreement": np.full(k, float(np.mean(shape[:10] * net_out[:10])) if k else 0.0),
         "network's likest": np.full(k, likest),
         "network's tail": np.full(k, tail),

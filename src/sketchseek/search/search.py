@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from ..errors import NoDescriptorError
 from ..shape.query import Query, turns
 from .clutter import STRENGTH
-from .confidence import JUDGED, model_for
-from .evidence import Opinion, features
+from .confidence import model_for
+from .evidence import JUDGED, Opinion, features
 from .hit import Hit, Hits, Place, Pose, overlap
 from .order import EVENNESS, order_scores, reordered
 from .ranking import Collection, Ranking, best_first, every_view, located, rank, refine, settled
