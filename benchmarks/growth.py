@@ -8,10 +8,11 @@ Microseconds a picture, one thread, by its processor time, the best of five for 
 from __future__ import annotations
 
 import os
+from functools import partial
 
 import numpy as np
 
-from sketchseek.evaluation.bench import QUERIES, _best_time, _contours, _enlarged
+from sketchseek.evaluation.bench import QUERIES, _contours, _enlarged, best_time
 from sketchseek.search.ranking import Collection
 from sketchseek.shape.descriptor import describe
 from sketchseek.shape.engine import _engine
@@ -36,7 +37,7 @@ def main() -> None:
             return engine.scores(query, threads=1) if k is None else engine.top(query, k, threads=1)
 
         asked = [Query.of(points, settings) for points in drawings[:QUERIES]]
-        return 1e6 * float(np.mean([_best_time(search, query, 1) for query in asked])) / len(engine)
+        return 1e6 * float(np.mean([best_time(partial(search, query), 1) for query in asked])) / len(engine)
 
     compact = Settings.preset("compact")
     largest = collection(compact, SIZES[-1])

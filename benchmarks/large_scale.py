@@ -14,6 +14,7 @@ import argparse
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ import numpy as np
 from sketchseek.contours.points import Points
 from sketchseek.errors import SketchseekError
 from sketchseek.evaluation import paper
-from sketchseek.evaluation.bench import _best_time, _enlarged
+from sketchseek.evaluation.bench import _enlarged, best_time
 from sketchseek.evaluation.datasets import data_folder, load
 from sketchseek.evaluation.experiment import Experiment
 from sketchseek.evaluation.extraction import contours_of_pictures
@@ -75,7 +76,7 @@ class Scale:
             [number in query.relevant for number in search(i, DEPTHS[-1]).tolist()]
             for i, query in enumerate(queries)
         ]
-        seconds = np.mean([_best_time(lambda i: search(i, DEPTHS[-1]), i, 1) for i in range(TIMED)])
+        seconds = np.mean([best_time(partial(search, i, DEPTHS[-1]), 1) for i in range(TIMED)])
         return [*(100 * np.mean([precision_at(row, k) for row in right]) for k in DEPTHS), float(seconds)]
 
 

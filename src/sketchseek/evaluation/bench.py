@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -146,7 +147,7 @@ def run_bench(
         flops: float | None = None,
         read: float | None = None,
     ) -> None:
-        ms = 1e3 * float(np.mean([_best_time(call, query, count) for query in queries]))
+        ms = 1e3 * float(np.mean([best_time(partial(call, query), count) for query in queries]))
         rate = n / ms * 1e3
         shares = (
             None if flops is None else 2 * flops * rate / (peak[0] * count / threads),
@@ -201,12 +202,18 @@ def run_bench(
     measure_engine(
         "two-stage", lambda q, c: rank(collection, q, method="dpf", k=100, shortlist=short, threads=c)
     )
+    steps: list[dict[str, Any]] = []
     if find_spec("faiss") is not None:
-        from .bench_depiction import expanded, synthetic
+        from .bench_depiction import expanded, indexing, synthetic
 
         depicted = synthetic(pictures)
         measure_engine("expanded-top100", lambda q, c: expanded(collection, depicted, 100, c)(q))
         del depicted
+        for step, call, kept in indexing(say):
+            call()  # a network is built when it is first needed
+            ms = 1e3 * best_time(call, 1)
+            steps.append({"step": step, "ms": round(ms, 2), "bytes_per_picture": kept})
+            say(f"indexing: {step:14} {ms:10.1f} ms")
     floats = codes[:SHORTLIST] * settings.component_scales
     plain = NativeEngine(floats, code_norms[:SHORTLIST], settings)
     plain.project(queries[0], X)
@@ -228,7 +235,7 @@ def run_bench(
         "preset": preset,
         "descriptors": source,
     }
-    return {"machine": machine, "rows": [asdict(row) for row in rows]}
+    return {"machine": machine, "rows": [asdict(row) for row in rows], "indexing": steps}
 
 
 COMPARED = {
@@ -255,6 +262,12 @@ def format_table(document: dict[str, Any]) -> str:
         f"{'method':24}{'storage':9}{'pictures':>10}{'threads':>8}{'ms':>11}{'M/s/core':>10}{'ratio':>9}"
         f"{'speedup':>9}{'flops':>7}{'bytes':>7}",
     ]
+    steps = document["indexing"]
+    lines[2:2] = [
+        f"indexing, {step['step']}: {step['ms']:.1f} ms a picture, {step['ms'] / steps[0]['ms']:.2f}x the "
+        f"contours; {step['bytes_per_picture']} bytes"
+        for step in steps
+    ]
     times = {(row["method"], row["threads"]): row["ms"] for row in rows if row["storage"] == "int8"}
     for row in rows:
         other = times.get((COMPARED.get(row["method"]), row["threads"]))
@@ -271,7 +284,7 @@ def format_table(document: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _best_time(call: Callable[[Any], object], query: Query | None, threads: int) -> float:
+def best_time(call: Callable[[], object], threads: int) -> float:
     """Seconds, the best of thirty or of as many as patience allows.
 
     One thread is timed by its own processor time, which other programs' load hardly touches.
@@ -280,7 +293,7 @@ def _best_time(call: Callable[[Any], object], query: Query | None, threads: int)
     best, spent = float("inf"), 0.0
     for _ in range(30):
         begin = clock()
-        call(query)
+        call()
         took = clock() - begin
         best, spent = min(best, took), spent + took
         if spent > _PATIENCE:
@@ -465,7 +478,7 @@ def _peak_flops(threads: int) -> float:
     import numpy as np
 
     a = np.random.default_rng(0).random((1536, 1536), dtype=np.float32)
-    took = [_best_time(lambda _: a @ a, None, threads) for _ in range(2)]
+    took = [best_time(lambda: a @ a, threads) for _ in range(2)]
     return float(2 * 1536**3 / min(took))
 
 
@@ -474,7 +487,7 @@ def _peak_bandwidth() -> float:
     import numpy as np
 
     a = np.ones(1 << 25, np.int64)
-    return float(a.nbytes / _best_time(lambda _: a.max(), None, 1))
+    return float(a.nbytes / best_time(a.max, 1))
 
 
 def _processor() -> str:
