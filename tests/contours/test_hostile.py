@@ -9,7 +9,6 @@ import resource
 import struct
 import subprocess
 import sys
-import time
 import zlib
 from pathlib import Path
 
@@ -82,9 +81,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_file_is_refused(name: str) -> None:
-    started = time.monotonic()
     refusal(HOSTILE[name])
-    assert time.monotonic() - started < 30
 
 
 def test_file_system_surprises(tmp_path: Path) -> None:
