@@ -157,6 +157,9 @@ def test_what_pictures_depict_is_stored_unless_it_is_left_out(
     assert run(capsys, *words)[0] == 0
     assert Index.open(".sketchseek").info()["expansion"] == "efficientnet"
 
+    code, _, err = run(capsys, *words, "--expansion", "efficientnett", "--index", "misspelt")
+    assert (code, "no picture network 'efficientnett'" in err, Path("misspelt").exists()) == (1, True, False)
+
     plain = ("--index", "plain")
     assert run(capsys, *words, "--no-expansion", *plain)[0] == 0
     assert Index.open("plain").info()["expansion"] is None

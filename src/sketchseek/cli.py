@@ -739,6 +739,13 @@ def _add_address(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--token", type=_token, help="what a visitor must know")
 
 
+def _names_network(word: str) -> bool:
+    """Whether a word after `--expansion` is the name of one, or can't be anything else but a wrong one."""
+    if word.partition(":")[0] in ("efficientnet", "dinov2", "vgg16", "onnx"):
+        return True
+    return bool(word) and not (word.startswith("-") or os.sep in word or os.path.lexists(word))
+
+
 def _unambiguous(arguments: Sequence[str]) -> list[str]:
     """The same words, as argparse understands them.
 
@@ -747,8 +754,8 @@ def _unambiguous(arguments: Sequence[str]) -> list[str]:
     """
     words = list(arguments)
     for i, word in enumerate(words):
-        following = words[i + 1].partition(":")[0] if i + 1 < len(words) else ""
-        if word == "--expansion" and following not in ("efficientnet", "dinov2", "vgg16", "onnx"):
+        following = words[i + 1] if i + 1 < len(words) else ""
+        if word == "--expansion" and not _names_network(following):
             words[i] = "--expansion=efficientnet"
         if word == "--box" and i + 1 < len(words):
             words[i + 1] = f" {words[i + 1]}"
