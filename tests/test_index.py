@@ -340,6 +340,29 @@ def test_threads_share_one_index(filled: Index, square: Sketch, tmp_path: Path) 
     assert sorted(os.path.basename(hit.picture) for hit in index.search(square, k=50)) == names
 
 
+def test_files_may_go_while_they_are_counted(
+    filled: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process writes, and tidies up after itself."""
+    shutil.copytree(filled.location, tmp_path / "copy")
+    index = Index.open(tmp_path / "copy")
+    before = index.info()["bytes"]
+    going = [tmp_path / "copy" / name for name in ("a", "b")]
+    for path in going:
+        path.write_bytes(bytes(1000))
+    look = os.stat
+
+    def once(path: Any, **how: Any) -> os.stat_result:
+        found = look(path, **how)
+        if str(path) in map(str, going):
+            os.unlink(path)
+            os.unlink(going[1 - going.index(Path(path))])
+        return found
+
+    monkeypatch.setattr(os, "stat", once)
+    assert index.info()["bytes"] == before + 1000
+
+
 def test_hits_show_themselves_in_a_notebook(filled: Index, square: Sketch) -> None:
     hits = filled.search(square, k=3)
     assert hits._repr_html_().count("data:image/webp;base64,") == 3

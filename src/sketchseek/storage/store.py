@@ -13,7 +13,7 @@ import os
 import random
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -301,7 +301,12 @@ class Store:
         """What the index takes; in an object store, what its newest version takes."""
         if self.location.is_uri:
             return sum(f.file_size_bytes or 0 for g in self.dataset.get_fragments() for f in g.data_files())
-        return sum(p.stat().st_size for p in self.location.folder.rglob("*") if p.is_file())
+        total = 0
+        for folder, _, names in os.walk(self.location.folder):
+            for name in names:
+                with suppress(FileNotFoundError):  # somebody else writes, and it was of a version before
+                    total += os.stat(os.path.join(folder, name)).st_size
+        return total
 
     def commit(self, prepare: Callable[[], Change]) -> Change:
         """Commit what `prepare` says about the newest version; returns when it is on disk.
