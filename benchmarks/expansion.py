@@ -20,7 +20,7 @@ import twins
 from sketchseek.contours.picture import load_picture
 from sketchseek.depiction import EXPAND, Depiction, PictureDescriber, Pictures, drawing, get_describer
 from sketchseek.depiction.describers import fingerprint
-from sketchseek.depiction.expand import diffused
+from sketchseek.depiction.expand import SPREAD, diffused
 from sketchseek.depiction.pictures import Rows
 from sketchseek.depiction.quantisation import ProductCodes
 from sketchseek.evaluation.depiction import descriptors
@@ -246,15 +246,13 @@ def mixed(how: Callable[[Set, Scores, int], Scores], weight: float) -> Callable[
     return lambda s, scores, n: z(how(s, scores, n)) + weight * z(scores)
 
 
-def spread(
-    how: Callable[[Set, Scores, int], Scores], among: int = 400
-) -> Callable[[Set, Scores, int], Scores]:
+def spread(how: Callable[[Set, Scores, int], Scores]) -> Callable[[Set, Scores, int], Scores]:
     """The scores of the first hits spread to what is alike."""
 
     def rounds(s: Set, scores: Scores, n: int) -> Scores:
         found = how(s, scores, n)
         for row in found:
-            first = np.argsort(-row)[:among]
+            first = np.argsort(-row)[:SPREAD]
             lowest, new = row[first[-1]], diffused(row[first], s.vectors[first], n)
             row[first] = new + max(0.0, lowest - new.min())  # what comes after them stays after them
         return found

@@ -147,6 +147,19 @@ def test_scores_spread_to_what_is_alike_and_no_further():
     np.testing.assert_allclose(found[2:], [1, 1, 2], err_msg="alike already, or like nothing", rtol=1e-6)
 
 
+@pytest.mark.parametrize("damage", [np.nan, np.inf, -np.inf])
+def test_a_damaged_descriptor_is_none_and_spoils_no_other(damage):
+    pictures, shape, drawing, _ = world()
+    damaged, without = pictures._stored.copy(), pictures._stored.copy()
+    damaged[250, 7], without[250] = damage, np.nan
+    found, wanted = (
+        rerank(ShapeScores(shape), Pictures(stored), 300, drawing=drawing) for stored in (damaged, without)
+    )
+    np.testing.assert_array_equal(found.ids, wanted.ids)
+    np.testing.assert_array_equal(found.scores, wanted.scores)
+    assert np.isfinite(found.scores).all()
+
+
 def test_picked_examples_replace_the_first_hits():
     pictures, shape, drawing, _ = world()
     picked = [100, 105, 110]

@@ -186,8 +186,11 @@ class TaughtDescriber:
     def __call__(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Describe one picture: (h, w, 3) RGB -> (dimension,), its kind last."""
         kind = int(flat_art.is_flat_art(pixels))
-        seen = self._sides[_PICTURES[kind]]()(pixels, PICTURE_SIDE)
-        return np.append(seen @ self._projection, np.float32(kind))
+        return np.append(self.as_kind(pixels, kind), np.float32(kind))
+
+    def as_kind(self, pixels: NDArray[np.uint8], kind: int) -> NDArray[np.float32]:
+        """What it sees in a picture of that kind: (d,)."""
+        return self._sides[_PICTURES[kind]]()(pixels, PICTURE_SIDE) @ self._projection
 
     def drawing(
         self, strokes: Sequence[NDArray[np.float32]], kinds: Sequence[int] = (0, 1)
@@ -223,8 +226,8 @@ class PairedDescriber:
 
     def __call__(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Describe one picture: (h, w, 3) RGB -> (dimension,), its kind last."""
-        first, second = (eye(pixels) for eye in self._eyes)
-        return np.append(_beside([first[:-1], second[:-1]]), first[-1])
+        kind = int(flat_art.is_flat_art(pixels))
+        return np.append(_beside([eye.as_kind(pixels, kind) for eye in self._eyes]), np.float32(kind))
 
     def drawing(
         self, strokes: Sequence[NDArray[np.float32]], kinds: Sequence[int] = (0, 1)

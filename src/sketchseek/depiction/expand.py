@@ -28,9 +28,10 @@ from .pictures import Pictures, Query
 from .quantisation import Ids, Vector
 
 EXPAND = 10
+SPREAD = 400
+"""First hits among which scores spread to what is alike."""
 _CARRIED = 0.3  # weight of the first ranking's z-score beside the first round's, when choosing for the second
 _KEPT = 0.2  # the same in the final score
-_SPREAD = 400  # first hits among which scores spread to what is alike
 _PASSED_ON = 0.95  # the share of a score that comes from the likest others
 _FIRST = 10  # hits of a first page: nearly the first ranking's own, since the thing may be here only once
 _SAY = 0.2  # what the final score says beside the first ranking's, when the page is chosen from photographs
@@ -138,7 +139,7 @@ def rerank(
     order = np.argsort(-score, kind="stable")
     shown = score[order[:k]]
     if rounds and not len(picked):
-        first_hits, others = np.split(order, [_SPREAD])
+        first_hits, others = np.split(order, [SPREAD])
         score[first_hits] = diffused(score[first_hits], known.vectors(inside[first_hits]), expand)
         order = np.concatenate([first_hits[np.argsort(-score[first_hits], kind="stable")], others])
         order = _first_page(order, score, before, _SAY * (1 - pictures.flat_art))

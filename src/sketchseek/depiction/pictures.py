@@ -91,7 +91,7 @@ class Pictures:
         n = len(stored)
         some = np.sort(np.random.default_rng(0).permutation(n)[:_BATCH])
         rows = np.asarray(stored[some], np.float32)
-        there = ~np.isnan(rows[:, 0])
+        there = _told(rows)
         known = rows[there]
         self.means: NDArray[np.float32] = _means(known, prior, n / max(len(some), 1))
         """Of each kind: (kinds, d)."""
@@ -119,7 +119,7 @@ class Pictures:
 
     def has(self, ids: Ids) -> NDArray[np.bool_]:
         """Which of the pictures have a descriptor."""
-        return np.asarray(~np.isnan(self._stored[ids, 0]))
+        return _told(self._stored[ids])
 
     def rows(self, ids: Ids) -> Rows:
         """Some pictures, read once."""
@@ -158,6 +158,11 @@ class Pictures:
         return np.unique(np.concatenate(named))
 
 
+def _told(stored: NDArray[np.floating[Any]]) -> NDArray[np.bool_]:
+    """Which rows are descriptors: NaN stands for none, and a damaged number would spoil those of others."""
+    return np.asarray(np.isfinite(stored).all(axis=1))
+
+
 def kinds_of(stored: NDArray[np.floating[Any]], means: NDArray[np.float32]) -> Ids:
     """What descriptors (m, d or d + 1) as stored say of kinds that have these means: (m,)."""
     if stored.shape[1] == means.shape[1]:
@@ -179,10 +184,10 @@ def _means(
 
 
 def centred_rows(stored: NDArray[np.floating[Any]], means: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Descriptors (m, d or d + 1) as stored -> without the mean of their kind, of length 1; zeros for NaN."""
+    """Descriptors (m, d or d + 1) as stored, without the mean of their kind, of length 1; zeros for none."""
     centred = np.array(stored[:, : means.shape[1]], np.float32)
     centred -= means[kinds_of(stored, means)]
-    centred[np.isnan(centred[:, 0])] = 0
+    centred[~_told(centred)] = 0
     length = np.sqrt(np.einsum("nd,nd->n", centred, centred))
     centred /= np.maximum(length, 1e-9)[:, None]
     return centred
