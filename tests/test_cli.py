@@ -63,6 +63,27 @@ def test_search_as_json(capsys: pytest.CaptureFixture[str], place: Path) -> None
     assert answer["timing_ms"].keys() == {"start", "imports", "drawing", "open index", "search"}
 
 
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--shortlist", 5], "A search by the method exhaustive has no shortlist"),
+        (["--rerank", "exact"], "A search by the method exhaustive has no rerank"),
+        (["--neighborhood", 5], "A search by the method exhaustive has no neighborhood"),
+        (["--method", "exhaustive", "--shortlist", 5], "A search by the method exhaustive has no shortlist"),
+        (["--method", "dpf", "--neighborhood", 5], "A neighborhood is for a rerank by binary or local"),
+    ],
+)
+def test_an_option_that_would_not_be_looked_at_is_refused(
+    capsys: pytest.CaptureFixture[str], place: Path, words: list[object], sentence: str
+) -> None:
+    searched = ("search", place / "square.json", "--index", place / "index")
+    status, out, err = run(capsys, *searched, *words)
+    assert (status, out) == (1, "")
+    assert sentence in err
+    every = ("--method", "dpf", "--shortlist", 5, "--rerank", "binary", "--neighborhood", 5)
+    assert run(capsys, *searched, *every)[0] == 0
+
+
 def test_not_this_one(capsys: pytest.CaptureFixture[str], place: Path) -> None:
     words = ("search", place / "square.json", "--index", place / "index", "--json")
     first = json.loads(run(capsys, *words)[1])["hits"][0]["picture"]
@@ -243,6 +264,9 @@ def test_the_index_is_named_by_the_environment(
         (["serve", "--index", "notes.txt"], "is no index"),
         (["explain", "notes.txt", "notes.txt", "--out", "why.jpg"], "written to a .png, not to why.jpg"),
         (["serve", "--index", "."], "is a folder without an index"),
+        (["search", "notes.txt", "--shards", "4"], "--shards is for an index on a cluster"),
+        (["serve", "--deadline", "9"], "--deadline is for an index on a cluster"),
+        (["evaluate", "nowhere", "--rerank", "binary"], "the method exhaustive has no rerank"),
     ],
 )
 def test_a_mistake_gets_a_sentence(

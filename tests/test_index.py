@@ -257,10 +257,21 @@ def test_an_ill_asked_search_says_what_is_wrong(filled: Index, square: Sketch) -
         filled.search(square, k=0)
     with pytest.raises(ValueError, match="method must be one of"):
         filled.search(square, method="magic")
+    with pytest.raises(ValueError, match="rerank must be one of"):
+        filled.search(square, rerank="magic")
+    with pytest.raises(ValueError, match="blend must be finite"):
+        filled.search(square, blend=float("nan"))
+    with pytest.raises(ValueError, match="expand must not be negative"):
+        filled.search(square, expand=-1)
     with pytest.raises(SketchseekError, match="no descriptors of what pictures depict"):
         filled.search(square, expand=3)
     with pytest.raises(SketchseekError, match="no picture"):
         filled.picture_path("../../etc/passwd")
+
+
+def test_more_than_there_is_may_be_asked_for(filled: Index, square: Sketch) -> None:
+    assert len(filled.search(square, k=10**30)) == len(filled)
+    assert filled.search(square, offset=10**30) == []
 
 
 def test_every_method_answers(filled: Index, square: Sketch) -> None:

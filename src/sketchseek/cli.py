@@ -174,12 +174,9 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     p.add_argument(
         "--rerank",
         choices=("exact", "binary", "local", "binary-all", "local-all"),
-        default="exact",
         help="how the shortlist is ranked (projections, dpf; default: exact)",
     )
-    p.add_argument(
-        "--neighborhood", type=positive, default=3, metavar="N", help="for binary and local (default: 3)"
-    )
+    p.add_argument("--neighborhood", type=positive, metavar="N", help="for binary and local (default: 3)")
     p.add_argument("--threads", type=positive, metavar="N", help="default: one a core")
     p.add_argument("--html", metavar="FILE", help="write a page of the hits with the outline drawn on each")
     p.add_argument(
@@ -367,6 +364,7 @@ def _index(args: argparse.Namespace, **elsewhere: Any) -> int:
 def run_search(args: argparse.Namespace) -> int:
     """`search`."""
     clock = Clock()
+    _cluster_options(args)
     from .index import Index
 
     clock.lap("imports")
@@ -481,6 +479,7 @@ def run_serve(args: argparse.Namespace) -> int:
     """`serve`."""
     from .server import serve
 
+    _cluster_options(args)
     _check_index(args.index)
     serving = partial(
         serve,
@@ -519,6 +518,17 @@ def run_cluster(args: argparse.Namespace) -> int:
     return 0
 
 
+def _cluster_options(args: argparse.Namespace) -> dict[str, Any]:
+    """What was said of how to spread an index; refused where it is not spread."""
+    given = {name: getattr(args, name) for name in ("shards", "replicas", "deadline")}
+    given = {name: value for name, value in given.items() if value is not None}
+    if given and args.cluster is None:
+        raise SketchseekError(
+            f"--{next(iter(given))} is for an index on a cluster: leave it out, or add --cluster ADDRESS."
+        )
+    return given
+
+
 @contextmanager
 def _on_cluster(args: argparse.Namespace, follow: bool = False) -> Iterator[Any]:
     """The index on the shards of a cluster, as the options say."""
@@ -529,8 +539,7 @@ def _on_cluster(args: argparse.Namespace, follow: bool = False) -> Iterator[Any]
     location = Location(args.index)
     if not location.exists():
         raise no_index(location)
-    device = getattr(args, "device", "cpu")
-    options = ClusterOptions(args.shards, args.replicas, args.deadline, device=device)
+    options = ClusterOptions(device=getattr(args, "device", "cpu"), **_cluster_options(args))
     with joined(args.cluster):
         from .cluster.index import ClusterIndex
 
@@ -721,11 +730,10 @@ def _add_cluster(parser: argparse.ArgumentParser, default: str | None = None) ->
         "start one here",
     )
     parser.add_argument("--shards", type=positive, metavar="N", help="of the index (default: one a node)")
-    parser.add_argument("--replicas", type=positive, default=1, metavar="N", help="of each (default: 1)")
+    parser.add_argument("--replicas", type=positive, metavar="N", help="of each (default: 1)")
     parser.add_argument(
         "--deadline",
         type=seconds,
-        default=2.0,
         metavar="S",
         help="seconds after which a search answers without the shards that have not (default: 2)",
     )

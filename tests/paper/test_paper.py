@@ -93,7 +93,8 @@ def rows(p: Points) -> np.ndarray:
 
 
 def found_by(view: View, sketch: Sketch, method: str, rerank: str, size: int, **changes):
-    options = paper.options_of(Options(k=len(view), method=method, shortlist=size, rerank=rerank))
+    shortlisted = {} if method == "exhaustive" else {"shortlist": size, "rerank": rerank}
+    options = paper.options_of(Options(k=len(view), method=method, **shortlisted))
     return ranked(view, sketch, replace(options, **changes)).ranking
 
 

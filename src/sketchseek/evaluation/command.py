@@ -46,10 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--method", choices=("exhaustive", "projections", "dpf"), default="exhaustive")
     parser.add_argument("--shortlist", type=positive, metavar="S")
-    parser.add_argument(
-        "--rerank", choices=("exact", "binary", "local", "binary-all", "local-all"), default="exact"
-    )
-    parser.add_argument("--neighborhood", type=positive, default=3, metavar="N")
+    parser.add_argument("--rerank", choices=("exact", "binary", "local", "binary-all", "local-all"))
+    parser.add_argument("--neighborhood", type=positive, metavar="N")
     parser.add_argument("--expansion", metavar="NAME", help="search with what photos depict, as in `index`")
     parser.add_argument(
         "--learned", type=Path, metavar="FILE", help="what NAME knows of drawings, if not what ships"
@@ -77,6 +75,8 @@ def run(args: argparse.Namespace) -> int:
 
     if args.expansion is None and (args.expand or args.blend or args.learned):
         raise SketchseekError("--expand, --blend and --learned say how to use --expansion NAME: name one.")
+    names = ("mirror", "expand", "blend", "method", "shortlist", "rerank", "neighborhood", "clutter")
+    options = Options(**{name: getattr(args, name) for name in names})
     data = datasets.load(args.folder, args.layout)
     with shown(sys.stderr) as progress:
         experiment = Experiment.of(
@@ -102,8 +102,6 @@ def run(args: argparse.Namespace) -> int:
             known = read_tensors(args.learned) if args.learned else None
             describer = get_describer(args.expansion, learned=known)
             depiction = depiction_of(data, describer, progress)
-    names = ("mirror", "expand", "blend", "method", "shortlist", "rerank", "neighborhood", "clutter")
-    options = Options(**{name: getattr(args, name) for name in names})
     if args.paper:
         document = _to_the_letter(experiment, options, depiction, args)
     else:

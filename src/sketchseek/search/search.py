@@ -14,6 +14,7 @@ By shape alone, over codes on this machine, the engine does all four in one step
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,14 +25,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import NoDescriptorError
+from ..errors import NoDescriptorError, SketchseekError
 from ..shape.query import Query, turns
 from .clutter import STRENGTH
 from .confidence import model_for
 from .evidence import JUDGED, Opinion, features
 from .hit import Hit, Hits, Place, Pose, overlap
 from .order import EVENNESS, order_scores, reordered
-from .ranking import Collection, Ranking, best_first, every_view, located, rank, refine, settled
+from .ranking import (
+    METHODS,
+    RERANKINGS,
+    Collection,
+    Ranking,
+    best_first,
+    every_view,
+    located,
+    rank,
+    refine,
+    settled,
+)
 from .view import View
 
 if TYPE_CHECKING:
@@ -71,7 +83,8 @@ class Options:
     picked : ids of pictures that are right: ask again with these instead of the first hits.
     rejected : ids of pictures that are not what was meant: they go, and what is like them goes down.
     folder : only pictures in this folder and those below; these are compared exactly, whatever the method.
-    method, shortlist, rerank, neighborhood : see `sketchseek.search.ranking`.
+    method, shortlist, rerank, neighborhood : see `sketchseek.search.ranking`. The last three are refused
+        where the method would not look at them.
     clutter : strength of the local normalisation, in [0, 1); see `sketchseek.search.clutter`. 0 is the
         paper's cosine.
     evenness : what it counts that all of the drawing is there, 0 for nothing; see `sketchseek.search.order`.
@@ -89,8 +102,8 @@ class Options:
     folder: str | None = None
     method: str = "exhaustive"
     shortlist: int | None = None
-    rerank: str = "exact"
-    neighborhood: int = 3
+    rerank: str | None = None
+    neighborhood: int | None = None
     clutter: float = STRENGTH
     evenness: float = EVENNESS
     threads: int | None = None
@@ -102,12 +115,33 @@ class Options:
             raise ValueError(f"offset must not be negative, got {self.offset}")
         if not 0 <= self.turn <= 180:
             raise ValueError(f"turn must be from 0 to 180 degrees, got {self.turn}")
+        if self.expand is not None and self.expand < 0:
+            raise ValueError(f"expand must not be negative, got {self.expand}")
+        if self.blend is not None and not 0 <= self.blend < math.inf:
+            raise ValueError(f"blend must be finite and not negative, got {self.blend}")
+        self._check_method()
+
+    def _check_method(self) -> None:
+        if self.method not in METHODS:
+            raise ValueError(f"method must be one of {', '.join(METHODS)}, got {self.method!r}")
+        if self.rerank not in (None, *RERANKINGS):
+            raise ValueError(f"rerank must be one of {', '.join(RERANKINGS)}, got {self.rerank!r}")
+        for name in ("shortlist", "rerank", "neighborhood"):
+            if self.method == "exhaustive" and getattr(self, name) is not None:
+                raise SketchseekError(
+                    f"A search by the method exhaustive has no {name}: leave it out, or choose the method "
+                    "projections or dpf."
+                )
+        if self.neighborhood is not None and self.rerank in (None, "exact"):
+            raise SketchseekError(
+                "A neighborhood is for a rerank by binary or local: exact looks at every translation."
+            )
 
     @property
     def ranking(self) -> dict[str, Any]:
-        """Those that `rank` takes."""
+        """Those that `rank` takes, where somebody says."""
         names = ("method", "shortlist", "rerank", "neighborhood", "threads")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
     @property
     def shape_alone(self) -> bool:
@@ -165,8 +199,8 @@ def _in_one_step(view: View, searcher: Searcher, sketch: Sketch, options: Option
     """`search_by_steps`, by the engine."""
     present, found = searcher(
         sketch.points,
-        k=options.k,
-        offset=options.offset,
+        k=min(options.k, len(view)),  # the engine's numbers end somewhere
+        offset=min(options.offset, len(view)),
         mirror=options.mirror,
         turn=options.turn,
         threads=options.threads,
