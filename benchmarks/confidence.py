@@ -42,8 +42,8 @@ from sketchseek.search.evidence import NAMES, features
 from sketchseek.shape.settings import Settings
 from sketchseek.shape.views import LEVELS
 
-SAMPLE = 100
-"""Drawings of each set, at random."""
+SAMPLE = 200
+"""Drawings of each set, at random; the evidence was chosen by looking at others, as far as there are any."""
 SEARCHED_ICONS = 80
 KINDS = {"shape": "Shape alone", "efficientnet": "With EfficientNet", "dinov2": "With DINOv2"}
 
@@ -79,7 +79,7 @@ def sets() -> list[Experiment]:
 
 def sampled(data: DataSet) -> DataSet:
     """The same photos with only some of the drawings."""
-    some = np.sort(np.random.default_rng(0).permutation(len(data.queries))[:SAMPLE])
+    some = np.sort(np.random.default_rng(0).permutation(len(data.queries))[-SAMPLE:])
     return replace(data, queries=tuple(data.queries[i] for i in some))
 
 

@@ -80,14 +80,14 @@ def test_the_likest_are_of_all_that_may_be_answered_with():
     network = pictures.products(drawing)
     for k in (1, 20, 300):
         found = rerank(ShapeScores(shape), pictures, k, drawing=drawing)
-        np.testing.assert_allclose(np.sort(found.likest), np.sort(network)[-20:], atol=1e-6)
+        np.testing.assert_array_equal(found.likest, np.argsort(-network, kind="stable")[:60])
     some, gone = np.arange(100, 200), [int(i) for i in 100 + np.argsort(-network[100:200])[:3]]
     found = rerank(ShapeScores(shape), pictures, 20, drawing=drawing, among=some, rejected=gone)
-    left = network[np.setdiff1d(some, gone)]
-    np.testing.assert_allclose(np.sort(found.likest), np.sort(left)[-10:], atol=1e-6)
-    assert rerank(ShapeScores(shape), pictures, 20, blend=0).likest.max(initial=0) == 0, "nobody was asked"
+    left = np.setdiff1d(some, gone)
+    np.testing.assert_array_equal(found.likest, left[np.argsort(-network[left], kind="stable")[:60]])
+    assert len(rerank(ShapeScores(shape), pictures, 20, blend=0).likest) == 0, "nobody was asked"
     one = Pictures(np.append(np.ones((1, 64)), [[0]], 1).astype(np.float16), np.zeros((2, 64), np.float32))
-    assert len(rerank(ShapeScores(shape[:1]), one, 1, drawing=drawing).likest) == 1
+    assert rerank(ShapeScores(shape[:1]), one, 1, drawing=drawing).likest.tolist() == [0]
 
 
 def test_blending_is_the_sum_of_z_scores():
@@ -243,5 +243,5 @@ def test_a_large_collection_gives_the_same_from_candidates(monkeypatch):
     everything = rerank(ShapeScores(shape), Pictures(stored), 20, drawing=drawing)
     assert len(set(candidates.ids.tolist()) & set(everything.ids.tolist())) >= 18
     np.testing.assert_allclose(candidates.scores, everything.scores, atol=0.3)
-    assert len(candidates.likest) == 20
-    np.testing.assert_allclose(np.sort(candidates.likest), np.sort(everything.likest), atol=0.01)
+    assert len(candidates.likest) == 60
+    assert len(set(candidates.likest.tolist()) & set(everything.likest.tolist())) >= 55

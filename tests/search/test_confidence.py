@@ -8,11 +8,12 @@ import pytest
 from sketchseek.contours import strength_to_points
 from sketchseek.contours.detectors.canny import Canny
 from sketchseek.contours.drawing import Sketch
+from sketchseek.depiction.reference import Cohort
 from sketchseek.evaluation.calibration import calibration_error, fit
 from sketchseek.evaluation.open_set import Trial, auroc
 from sketchseek.evaluation.planted import plant, random_background
-from sketchseek.search.confidence import Logistic, Model, crossed, falling, models, summary
-from sketchseek.search.evidence import NAMES
+from sketchseek.search.confidence import SAY, Logistic, Model, crossed, falling, likened, models, summary
+from sketchseek.search.evidence import LIKENESS, NAMES, likeness
 from sketchseek.search.search import Options, ranked, search
 from sketchseek.search.view import PictureContours, view_of
 from sketchseek.shape.settings import Settings
@@ -96,10 +97,14 @@ def test_no_ranking_changes_by_it(view, planted):
 
 
 def test_models_ship_and_are_json():
-    for model in models().values():
+    for name, model in models().items():
         assert Model.from_json(model.to_json()) == model
         assert len(model.hit.weights) == crossed(np.zeros(len(NAMES))).shape[-1]
-        assert len(model.present.weights) == len(summary(np.zeros((1, len(NAMES)))))
+        nothing = np.zeros((1, len(NAMES)))
+        assert len(model.present.weights) == len(summary(nothing))
+        assert (model.likeness is None) == (name == "shape")
+        if model.likeness is not None:
+            assert len(model.likeness.weights) == len(likened(nothing, np.zeros(len(LIKENESS))))
         assert any(model.hit.weights)
 
 
@@ -110,7 +115,7 @@ def test_a_logistic_model_is_found_again_and_keeps_its_word():
         evidence = rng.standard_normal((20, len(NAMES)))
         chance = 1 / (1 + np.exp(-2 * evidence[:, 0]))
         right = (rng.random(20) < chance) & (i % 2 == 0)
-        trials.append(Trial(evidence, right, i % 2 == 0, "made up", str(i), 100, chance, 0.5))
+        trials.append(Trial(evidence, None, right, i % 2 == 0, "made up", str(i), 100, chance, 0.5))
     model = fit(trials)
     there = [t for t in trials if t.present]
     found = np.concatenate([model.hit(crossed(t.evidence)) for t in there])
@@ -138,3 +143,53 @@ def test_no_hit_is_likelier_than_the_thing_itself(view, planted):
 def test_features_that_never_change_say_nothing():
     flat = Logistic((0.0, 5.0), (1.0, 1.0), (1.0, 0.0), 0.0)
     np.testing.assert_allclose(flat([[0.0, 5.0], [2.0, 5.0]]), [0.5, 1 / (1 + np.exp(-2))])
+
+
+def unit(vectors):
+    return (vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)).astype(np.float32)
+
+
+@pytest.fixture
+def described():
+    """A drawing, twelve photographs of the same thing, a hundred others, and a cohort of drawings."""
+    rng = np.random.default_rng(2)
+    thing = rng.standard_normal(48)
+    others = unit(rng.standard_normal((100, 48)))
+    right = unit(thing + 0.7 * rng.standard_normal((12, 48)))
+    cohort = Cohort.of(unit(rng.standard_normal((300, 48))))
+    return unit(thing + 0.7 * rng.standard_normal(48)), right, others, cohort
+
+
+def test_likeness_stands_out_where_the_thing_is(described):
+    query, right, others, cohort = described
+    there, gone = (
+        likeness(query, some[:10], some[:5], some, cohort=cohort, elsewhere=others[50:])
+        for some in (right, others[:50])
+    )
+    said = dict(zip(LIKENESS, zip(there, gone, strict=True), strict=True))
+    for name in ("first five", "best", "best five", "mean of the first", "three alike", "best beside them"):
+        assert said[name][0] > said[name][1] + 1, name
+    for name in ("photographs in general", "their spread", "their best"):
+        assert said[name][0] == said[name][1], "the same photographs elsewhere"
+
+
+def test_likeness_of_no_photograph_or_one(described):
+    query, right, others, cohort = described
+    none = right[:0]
+    assert not likeness(query, none, none, none, cohort=cohort, elsewhere=others).any()
+    one = right[:1]
+    assert np.isfinite(likeness(query, one, one, one, cohort=cohort, elsewhere=others)).all()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_likeness_is_heard_as_far_as_pictures_are_photographs(share):
+    rng = np.random.default_rng(3)
+    model = models()["efficientnet"]
+    features, said = rng.standard_normal((5, len(NAMES))), rng.standard_normal(len(LIKENESS))
+    features[:, [NAMES.index("line art"), NAMES.index("flat art")]] = 0.0, share
+    alone = float(model.present.log_odds(summary(features)))
+    other = float(model.likeness.log_odds(likened(features, said)))
+    _, present = model.judge(features, said)
+    expected = alone + (1 - share) * SAY * (other - alone)
+    assert np.log(present / (1 - present)) == pytest.approx(expected, abs=1e-6)
+    assert model.judge(features)[1] == pytest.approx(float(model.present(summary(features))))

@@ -16,6 +16,7 @@ from ..errors import SketchseekError
 from . import dinov2, efficientnet, flat_art, networks, vgg16
 from .crow import crow
 from .drawing import RENDERINGS, render
+from .reference import Reference
 from .weights import Tensors, read_tensors
 
 # What the networks saw in training: EfficientNet-Lite wants [-1, 1], most others ImageNet's statistics.
@@ -58,6 +59,10 @@ class PictureDescriber(Protocol):
     @property
     def usual(self) -> NDArray[np.float32] | None:
         """The means of photographs and of flat art in general, (2, d), if anybody learned them."""
+
+    @property
+    def reference(self) -> Reference | None:
+        """What it sees in drawings and photographs of all kinds of things, if anybody showed them to it."""
 
     def __call__(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Describe one picture: (h, w, 3) RGB -> (dimension,). Where there are kinds, its kind comes last."""
@@ -143,7 +148,7 @@ class OnnxDescriber:
 
     def __init__(self, name: str, version: str, network: Network) -> None:
         self.name, self.version = name, version
-        self.usual, self.blend = None, 0.0
+        self.usual, self.reference, self.blend = None, None, 0.0
         self._network = network
         self.dimension = len(self(np.full((_STRIDE, _STRIDE, 3), 127, np.uint8)))
 
@@ -180,7 +185,7 @@ class TaughtDescriber:
         self._projection = learned["projection"].astype(np.float32)
         self._means = {side: learned[side].astype(np.float32) for side in _DRAWINGS}
         self.dimension = self._projection.shape[1] + 1
-        self.usual = _usual(learned)
+        self.usual, self.reference = _usual(learned), Reference.of_tensors(learned)
         self._sides[_PICTURES[0]]()  # what it lacks is said at once
 
     def __call__(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
@@ -214,11 +219,12 @@ class PairedDescriber:
     Parameters
     ----------
     first, second : TaughtDescriber
-        The first one names the pair.
+        The first one names the pair, and its reference is what both see.
     """
 
     def __init__(self, first: TaughtDescriber, second: TaughtDescriber) -> None:
         self.name, self.blend, self._eyes = first.name, first.blend, (first, second)
+        self.reference = first.reference
         said = f"{second.version} {_SHARES} {_LENGTHS}".encode()
         self.version = f"{first.version}-{hashlib.sha256(said).hexdigest()[:8]}"
         self.dimension = first.dimension + second.dimension - 1

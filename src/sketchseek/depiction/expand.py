@@ -39,7 +39,7 @@ _AGAIN = 0.8  # what that ranking's z-score weighs once more when the page is or
 _EXACT = 0.9  # a picture whose shape has this cosine with the drawing looks the same, whatever it depicts
 _AGAINST = 0.5  # weight of the likeness to pictures that were rejected
 _BEYOND = 3  # this many times further down than the last hit averaged, hits are nothing special
-_LIKEST = 20  # pictures that are most like the drawing, of a tenth of the collection at most
+_LIKEST = 60  # pictures that are most like the drawing itself, which are named beside the hits
 _POOL = 500  # of a large collection, how many candidates each kind of score may name
 
 
@@ -60,12 +60,12 @@ class Reranked(NamedTuple):
     """Pictures by number, best first, and what ordered them: about the cosine with what was asked last.
 
     ids, scores : (k,), or shorter without those that were rejected.
-    likest : (m,) the largest cosines with the drawing itself among all that may be answered with.
+    likest : (m,) those that are most like the drawing itself, among all that may be answered with.
     """
 
     ids: Ids
     scores: Vector
-    likest: Vector
+    likest: Ids
 
 
 def default_expand(pictures: int) -> int:
@@ -148,13 +148,8 @@ def rerank(
     if asked is not None:  # back to cosines, which mean the same for every query and collection
         usual = pictures.usual_rows.cosines(asked)
         shown = shown * usual.std() + usual.mean()
-    return Reranked(ids[order[:k]], shown, _likest(network, len(pictures) if among is None else len(among)))
-
-
-def _likest(network: Vector, of: int) -> Vector:
-    """The largest of some pictures' cosines with the drawing: a tenth of how many there are, 20 at most."""
-    count = min(max(of // 10, 1), _LIKEST, len(network))
-    return np.partition(network, len(network) - count)[len(network) - count :] if count else network
+    likest = np.argsort(-network, kind="stable")[:_LIKEST] if first.drawing is not None else order[:0]
+    return Reranked(ids[order[:k]], shown, ids[likest])
 
 
 def diffused(score: Vector, vectors: NDArray[np.float32], neighbours: int) -> Vector:

@@ -47,6 +47,9 @@ class Rows:
         found: Vector = np.einsum("md,md->m", self.vectors, query[self.kinds])
         return found
 
+    def __getitem__(self, some: slice) -> Rows:
+        return Rows(self.vectors[some], self.kinds[some])
+
     def __add__(self, other: Rows) -> Rows:
         vectors = np.concatenate([self.vectors, other.vectors])
         return Rows(vectors, np.concatenate([self.kinds, other.kinds]))

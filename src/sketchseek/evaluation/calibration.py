@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..search.confidence import Logistic, Model, crossed, summary
+from ..search.confidence import Logistic, Model, art, crossed, likened, summary
 from .open_set import Trial
 
 Floats = NDArray[np.float64]
@@ -91,13 +91,16 @@ def fit(chosen: Sequence[Trial]) -> Model:
         _by_set(there, [len(t.right) for t in there]),
         0.0001,
     )
-    present = fit_logistic(
-        np.stack([summary(t.evidence) for t in chosen]),
-        np.array([t.present for t in chosen]),
-        _by_set(chosen, [1] * len(chosen)) * [_count(t) for t in chosen],
-        0.003,
-    )
-    return Model(hit, present)
+    present = _fit_presence(chosen, [summary(t.evidence) for t in chosen])
+    photographs = [(t, t.likeness) for t in chosen if t.likeness is not None and art(t.evidence) < 0.5]
+    said = [likened(t.evidence, likeness) for t, likeness in photographs]
+    return Model(hit, present, _fit_presence([t for t, _ in photographs], said) if said else None)
+
+
+def _fit_presence(chosen: Sequence[Trial], features: Sequence[Floats]) -> Logistic:
+    """Of what is there, by the features of each trial."""
+    weight = _by_set(chosen, [1] * len(chosen)) * [_count(t) for t in chosen]
+    return fit_logistic(np.stack(features), np.array([t.present for t in chosen]), weight, 0.003)
 
 
 FEW = 10
@@ -127,5 +130,5 @@ def _crosswise(everything: Sequence[Trial], part: NDArray[Any]) -> list[Judged]:
     for name in np.unique(part):
         model = fit([t for t, p in zip(everything, part, strict=True) if p != name])
         mine = (t for t, p in zip(everything, part, strict=True) if p == name)
-        out += [Judged(t, *model.judge(t.evidence)) for t in mine]
+        out += [Judged(t, *model.judge(t.evidence, t.likeness)) for t in mine]
     return out

@@ -33,12 +33,14 @@ SCRAWL = 3
 class Trial:
     """One search.
 
-    evidence : (k, F) of its first hits. right : (k,) which of them are. present : whether the collection had
-    what was drawn. name : of the set. category : what was drawn. pictures : how many there were.
+    evidence : (k, F) of its first hits. likeness : see `evidence.likeness`. right : (k,) which of the hits
+    are. present : whether the collection had what was drawn. name : of the set. category : what was drawn.
+    pictures : how many there were.
     confidence, chance : what the answer said of its hits, and of the thing being there.
     """
 
     evidence: NDArray[np.float64]
+    likeness: NDArray[np.float64] | None
     right: NDArray[np.bool_]
     present: bool
     name: str
@@ -118,6 +120,7 @@ def trials(
                     answer = ranked(view, sketch, options)
                     yield Trial(
                         answer.evidence,
+                        answer.likeness,
                         np.isin(ids[answer.ranking.ids], right),
                         present,
                         e.data.name,
@@ -142,6 +145,7 @@ def slips(e: Experiment, whole: Described, count: int = 30, seed: int = 1) -> It
         nothing = np.zeros(len(answer.ranking), bool)
         yield Trial(
             answer.evidence,
+            answer.likeness,
             nothing,
             False,
             e.data.name,

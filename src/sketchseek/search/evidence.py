@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,11 @@ from ..shape.query import Query
 from ..shape.settings import FULL, Settings
 from .evenness import evenness
 from .ranking import Collection, Ranking
+
+if TYPE_CHECKING:
+    from ..depiction.pictures import Query as Asked
+    from ..depiction.pictures import Rows
+    from ..depiction.reference import Cohort, Reference
 
 Floats = NDArray[np.float64]
 
@@ -32,6 +37,9 @@ JUDGED = 50
 """First hits that are looked at whatever is asked for, so that what is said of them does not depend on it."""
 LOOKED_AT = 20
 """Hits whose evenness is looked at; those further down have that of the last of these."""
+
+LIKEST = 20
+"""Pictures that are most like the drawing, of a tenth of a small collection."""
 
 NAMES = (
     "cosine",
@@ -76,6 +84,27 @@ the same in the same order.
 """
 
 
+LIKENESS = (
+    "first five",
+    "best",
+    "best five",
+    "best twenty",
+    "mean of the first",
+    "three alike",
+    "photographs in general",
+    "their spread",
+    "their best",
+    "best beside them",
+)
+"""The columns of `likeness`: by how many deviations of unrelated drawings the drawing is more like a picture.
+
+Of the "first five" hits, of those photographs in the whole collection that are most like it ("best", their
+means), of the "mean of the first" hits' descriptors, and of the best mean of "three alike"; then what the
+same drawing has with photographs of other things, elsewhere: the mean, the spread, the best ten, and how far
+the best here is beyond them.
+"""
+
+
 @dataclass(frozen=True)
 class Opinion:
     """What a network says of a search.
@@ -84,7 +113,7 @@ class Opinion:
     usual pictures. alike : the mean cosine of the first hits' descriptors with one another. near : (k,) the
     hits' cosines with the mean of the first ten; crowd : the share of usual pictures nearly as near to it.
     likest : the mean of the largest cosines with the drawing in the whole collection. flat_art : which share
-    of its pictures are flat art.
+    of its pictures are flat art. likeness : (len(LIKENESS),).
     """
 
     name: str
@@ -95,32 +124,84 @@ class Opinion:
     crowd: float
     likest: float
     flat_art: float
+    likeness: Floats
 
     @classmethod
     def of(
         cls,
         name: str,
-        said: NDArray[np.float32],
-        said_usually: NDArray[np.float32],
-        hits: NDArray[np.float32],
-        usual: NDArray[np.float32],
+        asked: Asked,
+        hits: Rows,
+        usual: Rows,
+        likest: Rows,
         *,
-        likest: NDArray[np.float32],
+        pictures: int,
         flat_art: float,
+        reference: Reference,
+        photograph: bool = False,
     ) -> Opinion:
-        """From what the network said of the hits (k,) and usual pictures (m,), and their descriptors, (k, d),
-        best first, and (m, d), of length 1.
+        """From descriptors: what was asked, (d,) or (2, d), the hits' and the likest ones', best first, and
+        those of usual pictures.
 
-        likest : the largest cosines of pictures with the drawing. flat_art : see `Pictures`.
+        pictures : how many there are to answer with. flat_art : see `Pictures`. reference : what the network
+        sees in general. photograph : whether a photograph was asked for, rather than a drawing.
         """
-        first = hits[:10]
+        first = hits.vectors[:10]
         n, total = len(first), first.sum(axis=0)
         alike = (float(total @ total) - n) / (n * (n - 1)) if n > 1 else 0.0
         total /= max(float(np.linalg.norm(total)), 1e-9)
-        near = hits @ total
-        crowd = float(np.mean(usual @ total > 0.7 * near[:10].mean())) if len(usual) and n else 0.0
-        mean = float(likest.mean()) if len(likest) else 0.0
-        return cls(name, said, said_usually, alike, near, crowd, mean, flat_art)
+        near = hits.vectors @ total
+        crowd = (
+            float(np.mean(usual.vectors @ total > 0.7 * near[:10].mean())) if len(usual.kinds) and n else 0.0
+        )
+        largest = likest.cosines(asked)[: min(max(pictures // 10, 1), LIKEST)]
+        mean = float(largest.mean()) if len(largest) else 0.0
+        there, best = (rows.vectors[rows.kinds == 0] for rows in (hits, likest))
+        said = likeness(
+            asked if asked.ndim == 1 else asked[0],
+            there[: min(max(pictures // 10, 1), 10)],
+            there[:5],
+            np.unique(np.concatenate([best, there[:LOOKED_AT]]), axis=0),  # many are among both
+            cohort=reference.of_photographs if photograph else reference.drawings,
+            elsewhere=reference.photographs,
+        )
+        return cls(name, hits.cosines(asked), usual.cosines(asked), alike, near, crowd, mean, flat_art, said)
+
+
+def likeness(
+    query: NDArray[np.float32],
+    first: NDArray[np.float32],
+    few: NDArray[np.float32],
+    best: NDArray[np.float32],
+    *,
+    cohort: Cohort,
+    elsewhere: NDArray[np.float32],
+) -> Floats:
+    """(len(LIKENESS),) of a drawing (d,), from descriptors of photographs: (n, d) each, of length 1.
+
+    first, few : hits. best : these and the likest. elsewhere : photographs of other things.
+    """
+    if not len(few):
+        return np.zeros(len(LIKENESS))
+    neighbours = np.argsort(-(best @ best.T), axis=1, kind="stable")[:, :3]
+    means = np.concatenate([first.mean(axis=0, keepdims=True), best[neighbours].mean(axis=1)])
+    means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9)
+    here, groups = cohort.deviations(query, best), cohort.deviations(query, means)
+    there = cohort.deviations(query, elsewhere)
+    ordered, spread = np.sort(here)[::-1], max(float(there.std()), 1e-3)
+    found = {
+        "first five": cohort.deviations(query, few).mean(),
+        "best": ordered[0],
+        "best five": ordered[:5].mean(),
+        "best twenty": ordered[:20].mean(),
+        "mean of the first": groups[0],
+        "three alike": groups[1:].max(),
+        "photographs in general": there.mean(),
+        "their spread": spread,
+        "their best": np.sort(there)[-10:].mean(),
+        "best beside them": (ordered[0] - there.mean()) / spread,
+    }
+    return np.array([found[name] for name in LIKENESS], np.float64)
 
 
 def features(

@@ -159,7 +159,8 @@ class Answer:
     """A ranking of pictures.
 
     query : what was searched for. ranking : the hits, on the grid of translations.
-    score : (k,) what orders the hits. evidence : (k, F), see `evidence.features`.
+    score : (k,) what orders the hits. evidence : (k, F), see `evidence.features`. likeness : see
+    `evidence.likeness`; None where no network was asked.
     confidence : (k,) in [0, 1], the chance of each to be right; falls as the score does.
     present : in [0, 1], the chance that the collection has the thing at all.
     """
@@ -168,6 +169,7 @@ class Answer:
     ranking: Ranking
     score: NDArray[np.floating[Any]]
     evidence: NDArray[np.float64]
+    likeness: NDArray[np.float64] | None
     confidence: NDArray[np.float64]
     present: float
 
@@ -246,8 +248,9 @@ def ranked(view: View, sketch: Sketch, options: Options) -> Answer:
         opinion=found.opinion,
         threads=options.threads,
     )
-    confidence, present = model_for(found.opinion).judge(evidence)
-    answer = Answer(found.query, found.ranking, found.score, evidence, confidence, present)
+    likeness = None if found.opinion is None else found.opinion.likeness
+    confidence, present = model_for(found.opinion).judge(evidence, likeness)
+    answer = Answer(found.query, found.ranking, found.score, evidence, likeness, confidence, present)
     return answer.take(slice(options.offset + options.k))
 
 
@@ -370,18 +373,20 @@ def _by_everything(
         threads=options.threads or os.cpu_count() or 1,
     )
     ranking = located(view.collection, query, ids, options.threads)
-    if describer is None or drawing is None:
+    if describer is None or drawing is None or describer.reference is None:
         return _Found(query, ranking, score)
     pictures = depiction.pictures
-    hits, usually = pictures.rows(ids), pictures.usual_rows
+    both = pictures.rows(np.concatenate([ids, likest]))
     opinion = Opinion.of(
         describer.name,
-        hits.cosines(drawing),
-        usually.cosines(drawing),
-        hits.vectors,
-        usually.vectors,
-        likest=likest,
+        drawing,
+        both[: len(ids)],
+        pictures.usual_rows,
+        both[len(ids) :],
+        pictures=len(shape),
         flat_art=pictures.flat_art,
+        reference=describer.reference,
+        photograph=sketch.picture is not None,
     )
     return _Found(query, ranking, score, opinion)
 
