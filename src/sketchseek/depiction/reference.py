@@ -52,11 +52,27 @@ class Cohort:
         rest = float((length[rank:] ** 2).sum()) / vectors.shape[1]
         return cls(mean, length[:rank, None] * directions[:rank], rest)
 
+    def deviation(self, pictures: Vectors) -> Vector:
+        """That of the cohort's cosines with each of the pictures (n, d)."""
+        variance = np.square(pictures @ self.spread.T).sum(axis=1) + self.rest
+        return np.asarray(np.sqrt(np.maximum(variance, 1e-6)), np.float32)
+
     def deviations(self, query: Vector, pictures: Vectors) -> Vector:
         """By how many deviations the query (d,) is more like each of the pictures (n, d) than the cohort."""
-        variance = np.square(pictures @ self.spread.T).sum(axis=1) + self.rest
-        found = (pictures @ (query - self.mean)) / np.sqrt(np.maximum(variance, 1e-6))
-        return np.asarray(found, np.float32)
+        return np.asarray((pictures @ (query - self.mean)) / self.deviation(pictures), np.float32)
+
+
+class Usually:
+    """What is usual for queries of one kind: their cohort, and what photographs of other things give."""
+
+    def __init__(self, cohort: Cohort, photographs: Vectors) -> None:
+        self.cohort = cohort
+        self._photographs = photographs / cohort.deviation(photographs)[:, None]
+        self._offset = self._photographs @ cohort.mean
+
+    def elsewhere(self, query: Vector) -> Vector:
+        """`Cohort.deviations` for the photographs (m,): what does not depend on the query was done before."""
+        return np.asarray(self._photographs @ query - self._offset, np.float32)
 
 
 @dataclass(frozen=True)
@@ -70,9 +86,14 @@ class Reference:
     photographs: Vectors
 
     @cached_property
-    def of_photographs(self) -> Cohort:
-        """The cohort for a photograph that is asked for."""
-        return Cohort.of(self.photographs)
+    def for_drawings(self) -> Usually:
+        """What is usual where a drawing is asked for."""
+        return Usually(self.drawings, self.photographs)
+
+    @cached_property
+    def for_photographs(self) -> Usually:
+        """The same for a photograph."""
+        return Usually(Cohort.of(self.photographs), self.photographs)
 
     def tensors(self) -> dict[str, NDArray[Any]]:
         """As a file keeps it."""

@@ -23,7 +23,7 @@ from .ranking import Collection, Ranking
 if TYPE_CHECKING:
     from ..depiction.pictures import Query as Asked
     from ..depiction.pictures import Rows
-    from ..depiction.reference import Cohort, Reference
+    from ..depiction.reference import Reference, Usually
 
 Floats = NDArray[np.float64]
 
@@ -133,15 +133,15 @@ class Opinion:
         asked: Asked,
         hits: Rows,
         usual: Rows,
-        likest: Rows,
+        others: Rows,
         *,
         pictures: int,
         flat_art: float,
         reference: Reference,
         photograph: bool = False,
     ) -> Opinion:
-        """From descriptors: what was asked, (d,) or (2, d), the hits' and the likest ones', best first, and
-        those of usual pictures.
+        """From descriptors: what was asked, (d,) or (2, d), the hits', best first, those of usual pictures,
+        and of those most like it that are not among the first `LOOKED_AT` hits.
 
         pictures : how many there are to answer with. flat_art : see `Pictures`. reference : what the network
         sees in general. photograph : whether a photograph was asked for, rather than a drawing.
@@ -154,16 +154,16 @@ class Opinion:
         crowd = (
             float(np.mean(usual.vectors @ total > 0.7 * near[:10].mean())) if len(usual.kinds) and n else 0.0
         )
-        largest = likest.cosines(asked)[: min(max(pictures // 10, 1), LIKEST)]
+        best = hits[:LOOKED_AT] + others
+        largest = np.sort(best.cosines(asked))[::-1][: min(max(pictures // 10, 1), LIKEST)]
         mean = float(largest.mean()) if len(largest) else 0.0
-        there, best = (rows.vectors[rows.kinds == 0] for rows in (hits, likest))
+        photographs = hits.vectors[hits.kinds == 0]
         said = likeness(
             asked if asked.ndim == 1 else asked[0],
-            there[: min(max(pictures // 10, 1), 10)],
-            there[:5],
-            np.unique(np.concatenate([best, there[:LOOKED_AT]]), axis=0),  # many are among both
-            cohort=reference.of_photographs if photograph else reference.drawings,
-            elsewhere=reference.photographs,
+            photographs[: min(max(pictures // 10, 1), 10)],
+            photographs[:5],
+            best.vectors[best.kinds == 0],
+            usually=reference.for_photographs if photograph else reference.for_drawings,
         )
         return cls(name, hits.cosines(asked), usual.cosines(asked), alike, near, crowd, mean, flat_art, said)
 
@@ -173,24 +173,22 @@ def likeness(
     first: NDArray[np.float32],
     few: NDArray[np.float32],
     best: NDArray[np.float32],
-    *,
-    cohort: Cohort,
-    elsewhere: NDArray[np.float32],
+    usually: Usually,
 ) -> Floats:
     """(len(LIKENESS),) of a drawing (d,), from descriptors of photographs: (n, d) each, of length 1.
 
-    first, few : hits. best : these and the likest. elsewhere : photographs of other things.
+    first, few : hits. best : these and the likest. usually : what is usual elsewhere.
     """
     if not len(few):
         return np.zeros(len(LIKENESS))
     neighbours = np.argsort(-(best @ best.T), axis=1, kind="stable")[:, :3]
     means = np.concatenate([first.mean(axis=0, keepdims=True), best[neighbours].mean(axis=1)])
     means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9)
-    here, groups = cohort.deviations(query, best), cohort.deviations(query, means)
-    there = cohort.deviations(query, elsewhere)
+    here, groups = usually.cohort.deviations(query, best), usually.cohort.deviations(query, means)
+    there = usually.elsewhere(query)
     ordered, spread = np.sort(here)[::-1], max(float(there.std()), 1e-3)
     found = {
-        "first five": cohort.deviations(query, few).mean(),
+        "first five": usually.cohort.deviations(query, few).mean(),
         "best": ordered[0],
         "best five": ordered[:5].mean(),
         "best twenty": ordered[:20].mean(),

@@ -29,7 +29,7 @@ from ..errors import NoDescriptorError, SketchseekError
 from ..shape.query import Query, turns
 from .clutter import STRENGTH
 from .confidence import model_for
-from .evidence import JUDGED, Opinion, features
+from .evidence import JUDGED, LOOKED_AT, Opinion, features
 from .hit import Hit, Hits, Place, Pose, overlap
 from .order import EVENNESS, order_scores, reordered
 from .ranking import (
@@ -376,7 +376,8 @@ def _by_everything(
     if describer is None or drawing is None or describer.reference is None:
         return _Found(query, ranking, score)
     pictures = depiction.pictures
-    both = pictures.rows(np.concatenate([ids, likest]))
+    others = likest[~np.isin(likest, ids[:LOOKED_AT])]
+    both = pictures.rows(np.concatenate([ids, others]))
     opinion = Opinion.of(
         describer.name,
         drawing,
