@@ -29,17 +29,26 @@ def spread(cluster: Any, collection: Path) -> Iterator[ClusterIndex]:
         yield index
 
 
-@pytest.mark.parametrize("method", ["exhaustive", "projections", "dpf"])
-@pytest.mark.parametrize("rerank", ["exact", "binary", "local", "binary-all", "local-all"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"method": "exhaustive"},
+        *(
+            {"method": m, "rerank": r, "shortlist": 60}
+            for m in ("projections", "dpf")
+            for r in ["exact", "binary", "local", "binary-all", "local-all"]
+        ),
+    ],
+    ids=lambda how: " ".join(map(str, how.values())),
+)
 def test_every_method_has_the_answers_of_one_machine(
-    spread: ClusterIndex, collection: Path, drawings: Any, method: str, rerank: str
+    spread: ClusterIndex, collection: Path, drawings: Any, how: dict[str, Any]
 ) -> None:
     alone = Index.open(collection)
     for drawing in drawings:
-        options = {"method": method, "rerank": rerank, "shortlist": 60}
-        found = spread.search(drawing, 30, **options)
+        found = spread.search(drawing, 30, **how)
         assert len(found) == 30
-        assert same_hits(found, alone.search(drawing, 30, **options))
+        assert same_hits(found, alone.search(drawing, 30, **how))
         assert found.covered == 1.0
 
 
