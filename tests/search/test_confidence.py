@@ -10,12 +10,13 @@ from sketchseek import Index
 from sketchseek.contours import strength_to_points
 from sketchseek.contours.detectors.canny import Canny
 from sketchseek.contours.drawing import Sketch
-from sketchseek.depiction.reference import Cohort, Usually
+from sketchseek.depiction.pictures import Rows
+from sketchseek.depiction.reference import Cohort, Reference, Usually
 from sketchseek.evaluation.calibration import calibration_error, fit
 from sketchseek.evaluation.open_set import Trial, auroc
 from sketchseek.evaluation.planted import plant, random_background
 from sketchseek.search.confidence import SAY, Logistic, Model, crossed, falling, likened, models, summary
-from sketchseek.search.evidence import LIKENESS, NAMES, likeness
+from sketchseek.search.evidence import LIKENESS, NAMES, Opinion, likeness
 from sketchseek.search.search import Options, ranked, search
 from sketchseek.search.view import PictureContours, view_of
 from sketchseek.shape.settings import Settings
@@ -172,12 +173,34 @@ def test_likeness_stands_out_where_the_thing_is(described):
         assert said[name][0] == said[name][1], "the same photographs elsewhere"
 
 
-def test_likeness_of_no_photograph_or_one(described):
+def test_likeness_of_one_photograph(described):
     query, right, _, usually = described
-    none = right[:0]
-    assert not likeness(query, none, none, none, usually).any()
     one = right[:1]
     assert np.isfinite(likeness(query, one, one, one, usually)).all()
+
+
+@pytest.mark.parametrize(
+    ("kinds", "heard"),
+    [
+        ([0] * 40, True),
+        ([1] * 40, False),
+        ([1] * 30 + [0] * 10, False),
+        ([1, 0, 0, 0, 1] * 8, True),
+        ([], False),
+    ],
+    ids=["photographs", "flat art", "photographs far down", "mixed", "no hit"],
+)
+def test_likeness_speaks_of_photographs_alone(described, kinds, heard):
+    query, right, others, usually = described
+    reference = Reference(usually.cohort, others)
+    rows = Rows(np.concatenate([right, others])[: len(kinds)], np.array(kinds, np.int64))
+    asked = np.stack([query, query])
+    opinion = Opinion.of(
+        "made up", asked, rows, rows, rows[20:], pictures=500, flat_art=0.3, reference=reference
+    )
+    assert (opinion.likeness is not None) == heard
+    if opinion.likeness is not None:
+        assert np.isfinite(opinion.likeness).all()
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])

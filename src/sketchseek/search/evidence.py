@@ -113,7 +113,8 @@ class Opinion:
     usual pictures. alike : the mean cosine of the first hits' descriptors with one another. near : (k,) the
     hits' cosines with the mean of the first ten; crowd : the share of usual pictures nearly as near to it.
     likest : the mean of the largest cosines with the drawing in the whole collection. flat_art : which share
-    of its pictures are flat art. likeness : (len(LIKENESS),).
+    of its pictures are flat art. likeness : (len(LIKENESS),); None unless most of the first hits are
+    photographs, of which alone it speaks.
     """
 
     name: str
@@ -124,7 +125,7 @@ class Opinion:
     crowd: float
     likest: float
     flat_art: float
-    likeness: Floats
+    likeness: Floats | None
 
     @classmethod
     def of(
@@ -157,14 +158,16 @@ class Opinion:
         best = hits[:LOOKED_AT] + others
         largest = np.sort(best.cosines(asked))[::-1][: min(max(pictures // 10, 1), LIKEST)]
         mean = float(largest.mean()) if len(largest) else 0.0
-        photographs = hits.vectors[hits.kinds == 0]
-        said = likeness(
-            asked if asked.ndim == 1 else asked[0],
-            photographs[: min(max(pictures // 10, 1), 10)],
-            photographs[:5],
-            best.vectors[best.kinds == 0],
-            usually=reference.for_photographs if photograph else reference.for_drawings,
-        )
+        said = None
+        if (hits[:5].kinds == 0).sum() > (hits[:5].kinds != 0).sum():
+            found = hits[:LOOKED_AT].vectors[hits[:LOOKED_AT].kinds == 0]
+            said = likeness(
+                asked if asked.ndim == 1 else asked[0],
+                found[: min(max(pictures // 10, 1), 10)],
+                found[:5],
+                best.vectors[best.kinds == 0],
+                usually=reference.for_photographs if photograph else reference.for_drawings,
+            )
         return cls(name, hits.cosines(asked), usual.cosines(asked), alike, near, crowd, mean, flat_art, said)
 
 
@@ -177,10 +180,8 @@ def likeness(
 ) -> Floats:
     """(len(LIKENESS),) of a drawing (d,), from descriptors of photographs: (n, d) each, of length 1.
 
-    first, few : hits. best : these and the likest. usually : what is usual elsewhere.
+    first, few : hits, one at least. best : these and the likest. usually : what is usual elsewhere.
     """
-    if not len(few):
-        return np.zeros(len(LIKENESS))
     neighbours = np.argsort(-(best @ best.T), axis=1, kind="stable")[:, :3]
     means = np.concatenate([first.mean(axis=0, keepdims=True), best[neighbours].mean(axis=1)])
     means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9)

@@ -160,7 +160,7 @@ class Answer:
 
     query : what was searched for. ranking : the hits, on the grid of translations.
     score : (k,) what orders the hits. evidence : (k, F), see `evidence.features`. likeness : see
-    `evidence.likeness`; None where no network was asked.
+    `evidence.likeness`; None where no network was asked, or where it found flat art.
     confidence : (k,) in [0, 1], the chance of each to be right; falls as the score does.
     present : in [0, 1], the chance that the collection has the thing at all.
     """
