@@ -196,7 +196,7 @@ def test_likeness_speaks_of_photographs_alone(described, kinds, heard):
     rows = Rows(np.concatenate([right, others])[: len(kinds)], np.array(kinds, np.int64))
     asked = np.stack([query, query])
     opinion = Opinion.of(
-        "made up", asked, rows, rows, rows[20:], pictures=500, flat_art=0.3, reference=reference
+        "made up", asked, rows, rows, rows[40:], pictures=500, flat_art=0.3, reference=reference
     )
     assert (opinion.likeness is not None) == heard
     if opinion.likeness is not None:
