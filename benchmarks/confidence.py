@@ -39,7 +39,7 @@ from sketchseek.evaluation.experiment import Experiment
 from sketchseek.evaluation.extraction import contours_of_pictures
 from sketchseek.evaluation.open_set import Described, Trial, auroc, slips, trials
 from sketchseek.search import search as searching
-from sketchseek.search.evidence import NAMES, Opinion, features
+from sketchseek.search.evidence import LIKENESS, NAMES, Opinion, features
 from sketchseek.shape.settings import Settings
 from sketchseek.shape.views import LEVELS
 
@@ -271,7 +271,8 @@ def main() -> None:
     if args.fit:
         known = json.loads(args.fit.read_text())["models"] if args.fit.exists() else {}
         models = {**known, **{kind: fit(found[kind]).to_json() for kind in found}}
-        args.fit.write_text(json.dumps({"features": list(NAMES), "models": models}, indent=1) + "\n")
+        document = {"features": list(NAMES), "likeness": list(LIKENESS), "models": models}
+        args.fit.write_text(json.dumps(document, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from sketchseek.depiction import get_describer
-from sketchseek.depiction.reference import Cohort, Reference
+from sketchseek.depiction.reference import NAMES, Cohort, Reference
+from sketchseek.errors import SketchseekError
 
 
 def unit(vectors):
@@ -54,6 +55,24 @@ def test_a_file_keeps_it(rng):
     assert after.drawings.rest == pytest.approx(before.drawings.rest, rel=1e-2)
     assert (np.einsum("md,md->m", after.photographs, before.photographs) > 0.999).all()
     assert Reference.of_tensors({}) is None
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda drawn, codes: (drawn[:, :-1], codes),
+        lambda drawn, codes: (drawn[:2], codes),
+        lambda drawn, codes: (drawn, codes[:0]),
+        lambda drawn, codes: (drawn[0], codes),
+        lambda drawn, codes: (np.where(np.arange(len(drawn))[:, None] == 3, np.nan, drawn), codes),
+    ],
+    ids=["another width", "no spread", "no photographs", "one row", "no number"],
+)
+def test_a_damaged_one_is_a_sentence(rng, spoil):
+    whole = Reference(Cohort.of(unit(rng.standard_normal((99, 24))), 8), unit(rng.standard_normal((30, 24))))
+    damaged = dict(zip(NAMES, spoil(*whole.tensors().values()), strict=True))
+    with pytest.raises(SketchseekError, match="reference"):
+        Reference.of_tensors(damaged)
 
 
 def test_elsewhere_is_the_same_as_deviations(rng):

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import SketchseekError
 from .quantisation import Vector
 
 Vectors = NDArray[np.float32]
@@ -110,5 +111,11 @@ class Reference:
         if not all(name in tensors for name in NAMES):
             return None
         drawn, codes = (tensors[name].astype(np.float32) for name in NAMES)
+        if drawn.ndim != 2 or codes.ndim != 2 or len(drawn) < 3 or drawn.shape[1] != codes.shape[1]:
+            raise SketchseekError(
+                "What was learned about drawings has a reference that does not fit together."
+            )
+        if not (np.isfinite(drawn).all() and np.isfinite(codes).all() and len(codes)):
+            raise SketchseekError("What was learned about drawings has a reference that is damaged.")
         length = np.linalg.norm(codes, axis=1, keepdims=True)
         return cls(Cohort(drawn[0], drawn[2:], float(drawn[1, 0])), codes / np.maximum(length, 1e-9))

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .evidence import JUDGED, NAMES, Opinion
+from .evidence import JUDGED, LIKENESS, NAMES, Opinion
 
 Floats = NDArray[np.float64]
 
@@ -159,7 +159,7 @@ def model_for(opinion: Opinion | None) -> Model:
 def models() -> dict[str, Model]:
     """Those that ship: "shape", and by networks' names those that were fitted with one."""
     document = json.loads(files(__package__).joinpath("confidence.json").read_text())
-    if document["features"] != list(NAMES):
+    if (document["features"], document["likeness"]) != (list(NAMES), list(LIKENESS)):
         raise ValueError(
             "confidence.json was fitted on other evidence: run benchmarks/confidence.py --fit again"
         )
