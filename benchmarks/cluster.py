@@ -34,12 +34,13 @@ from sketchseek.cluster.wire import Server, ask, connect, packed
 from sketchseek.contours.made_up import random_curves
 from sketchseek.indexing.commits import _row, _table
 from sketchseek.indexing.worker import Described, Shape
-from sketchseek.search.search import CANDIDATES
+from sketchseek.search.core import CORE
 from sketchseek.shape.descriptor import describe, encode, norms
 from sketchseek.shape.query import Query
 from sketchseek.shape.settings import Settings
 from sketchseek.storage.store import Change, Store
 
+CANDIDATES = int(CORE["candidates"])
 PRESET = "precise"
 BASE = 200
 SHARDS = (1, 2, 4)

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from .contours.drawing import Sketch
 from .errors import DamagedError, NoDescriptorError, OtherPlaceError, SketchseekError
+from .search.collection import Collection
 from .search.hit import Hit, Hits
-from .search.ranking import Collection
-from .search.search import Options, search
+from .search.options import Options
+from .search.search import search
 from .search.view import View
 from .shape.engine.device import engine_on
 from .shape.settings import DEFAULT_PRESET, Settings
@@ -260,15 +261,16 @@ class Index:
         return snapshot
 
     def _go_to(self, snapshot: Snapshot) -> None:
+        collection = Collection(
+            snapshot.codes,
+            snapshot.norms,
+            settings_of(snapshot.recipe),
+            self._engine,
+            pictures=snapshot.pictures,
+            shares=shares(snapshot.frames, snapshot.pictures, snapshot.is_line_art),
+        )
         view = View(
-            Collection(
-                snapshot.codes,
-                snapshot.norms,
-                settings_of(snapshot.recipe),
-                self._engine,
-                pictures=snapshot.pictures,
-                shares=shares(snapshot.frames, snapshot.pictures, snapshot.is_line_art),
-            ),
+            collection,
             snapshot.width,
             snapshot.height,
             snapshot.frames,
@@ -277,6 +279,7 @@ class Index:
             path=snapshot.path,
             thumbnail=self.thumbnail,
             load_depiction=partial(self._depiction, snapshot),
+            method=self._method_for(snapshot, collection),
         )
         self._opened = (snapshot, view)
 
@@ -318,8 +321,10 @@ class Index:
 
     @property
     def method(self) -> str:
-        """How it is searched unless somebody says how: exactly, while that takes less than a blink."""
-        collection = self._view.collection
+        """How it is searched by shape unless told otherwise: exactly, while that takes less than a blink."""
+        return self._view.method
+
+    def _method_for(self, snapshot: Snapshot, collection: Collection) -> str:
         long = collection.has_windows and len(collection.engine) > VIEWS_IN_A_BLINK
         return "projections" if long else "exhaustive"
 
@@ -330,7 +335,6 @@ class Index:
         options : the other fields of `sketchseek.search.search.Options`: offset, mirror, expand, blend,
             picked, method and so on.
         """
-        options = {**options, "method": options.get("method") or self.method}
         return search(self._view, Sketch.of(sketch), Options(k, **options))
 
     def likeness(self, sketch: Sketch, identifier: str) -> float | None:

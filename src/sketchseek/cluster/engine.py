@@ -19,10 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..shape.energy import CELLS
 from ..shape.engine import Engine, Groups, Ids, Scores, check_top
 from ..shape.engine.native import NativeEngine
-from ..shape.placement import Placement, Start
+from ..shape.placement import Placement
 from ..shape.query import Query
 from ..shape.settings import Settings
 from .connection import ClusterError
@@ -90,6 +89,10 @@ class ClusterEngine:
 
     def __len__(self) -> int:
         return len(self._layout.rows)
+
+    @property
+    def host(self) -> None:
+        """There is no engine whose rows are in this process."""
 
     def scores(self, query: Query, ids: Ids | None = None, threads: int | None = None) -> Scores:
         """See `Engine.scores`."""
@@ -177,30 +180,6 @@ class ClusterEngine:
             engine, at = self._near(chosen)
             return engine.locate(query, at, guide, neighborhood, threads)
         return self._placed("locate", query, chosen, lambda _: ((guide, neighborhood),))
-
-    def settle(self, query: Query, ids: Ids, start: Start, threads: int | None = None) -> Placement:
-        """See `Engine.settle`."""
-        if len(ids) <= FEW:
-            engine, at = self._near(ids)
-            return engine.settle(query, at, start, threads)
-
-        def of(chosen: Ids) -> tuple[Start]:
-            return (Start(**{f.name: np.asarray(getattr(start, f.name))[chosen] for f in fields(Start)}),)
-
-        return self._placed("settle", query, np.asarray(ids, np.int64), of)
-
-    def energy(self, ids: Ids, threads: int | None = None) -> Scores:
-        """See `Engine.energy`."""
-        if len(ids) <= FEW:
-            engine, at = self._near(ids)
-            return engine.energy(at, threads)
-        out = np.zeros((len(ids), CELLS, CELLS), np.float32)
-        requests, wheres = self._by_shard(np.asarray(ids, np.int64))
-        for shard, found in self._ask(
-            "energy", {s: (self._layout.keys[s], r) for s, r in requests.items()}
-        ).items():
-            out[wheres[shard]] = found
-        return out
 
     def codes(self, ids: Ids) -> NDArray[Any]:
         """The stored vectors of some rows; zeros for those that can't be reached."""

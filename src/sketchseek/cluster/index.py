@@ -16,8 +16,9 @@ from ..contours.drawing import Sketch
 from ..errors import SketchseekError
 from ..index import VIEWS_IN_A_BLINK, Index
 from ..search.hit import Hits
-from ..search.ranking import PRIOR
-from ..search.search import Options, search
+from ..search.options import Options
+from ..search.search import search
+from ..shape.engine import _engine
 from ..shape.views import shares
 from ..storage.location import Location, no_index
 from ..storage.schema import settings_of
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from ..contours.source import Source
     from ..depiction import Depiction
     from ..indexing import Report
+    from ..search.collection import Collection
 
 FOLLOW_S = 1.0
 """How often a served index looks for a new version."""
@@ -115,7 +117,7 @@ class ClusterIndex(Index):
     def search(self, sketch: Sketch | Source | Image.Image, k: int = 20, **options: Any) -> Hits:
         """See `Index.search`; `covered` says which share of the pictures answered before the deadline."""
         snapshot, view = self._opened
-        chosen = Options(k, **{**options, "method": options.get("method") or self.method})
+        chosen = Options(k, **options)
         with searching(self.fleet.options.deadline) as scope:
             hits = search(view, Sketch.of(sketch), chosen)
         if not scope.lost:
@@ -134,11 +136,10 @@ class ClusterIndex(Index):
         self._refresh_now()
         return report
 
-    @property
-    def method(self) -> str:
-        """As `Index.method`, for the largest shard: they search at the same time."""
-        layout: Layout = self._snapshot.codes.layout  # type: ignore[attr-defined]
-        long = self._view.collection.has_windows and layout.rows.of_shard.max() > VIEWS_IN_A_BLINK
+    def _method_for(self, snapshot: Snapshot, collection: Collection) -> str:
+        """For the largest shard: they search at the same time."""
+        layout: Layout = snapshot.codes.layout  # type: ignore[attr-defined]
+        long = collection.has_windows and layout.rows.of_shard.max() > VIEWS_IN_A_BLINK
         return "projections" if long else "exhaustive"
 
     def measures(self) -> list[tuple[str, dict[str, str], float]]:
@@ -196,7 +197,7 @@ class ClusterIndex(Index):
         arrays: dict[str, Any] = _joined([*known.values(), read_pictures(version, [], vectors=False)[0]])
         arrays["path_ends"] = np.cumsum(arrays.pop("path_lengths"), dtype=np.int64)
         groups = np.repeat(np.arange(len(arrays["ids"]), dtype=np.int32), arrays["views"])
-        prior = (shares(arrays["frames"], groups, arrays["is_line_art"]) ** PRIOR).astype(np.float32)
+        prior = _engine.view_priors(shares(arrays["frames"], groups, arrays["is_line_art"]))
         settings = settings_of(recipe)
         engine = ClusterEngine(self.fleet, layout, settings, groups, prior)
         codes: Any = _Codes(engine, (len(groups), recipe.dimension))

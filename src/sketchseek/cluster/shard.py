@@ -24,10 +24,9 @@ from numpy.typing import NDArray
 from .. import __version__
 from ..depiction.quantisation import ProductCodes
 from ..errors import SketchseekError
-from ..search.ranking import PRIOR
-from ..shape.engine import Engine, Groups, Ids, Scores
+from ..shape.engine import Engine, Groups, Ids, Scores, _engine
 from ..shape.engine.device import engine_on
-from ..shape.placement import Placement, Start
+from ..shape.placement import Placement
 from ..shape.query import Query
 from ..shape.views import shares
 from ..storage.location import Location, refused
@@ -76,9 +75,9 @@ class _Rows:
     ) -> _Rows:
         arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         groups = np.repeat(np.arange(len(arrays["views"]), dtype=np.int32), arrays["views"])
-        prior = shares(arrays["frames"], groups, arrays["is_line_art"]) ** PRIOR
+        prior = _engine.view_priors(shares(arrays["frames"], groups, arrays["is_line_art"]))
         engine = engine_on(device)(arrays["codes"], arrays["norms"], settings)
-        return cls(tuple(pieces), arrays, engine, groups, prior.astype(np.float32))
+        return cls(tuple(pieces), arrays, engine, groups, prior)
 
     def part(self, piece: Piece) -> dict[str, NDArray[Any]] | None:
         """The rows of one of the pieces."""
@@ -291,16 +290,6 @@ class Questions:
     ) -> Placement:
         """See `Engine.locate`. near : guide and neighborhood."""
         return rows.engine.locate(query, ids, *near, threads)
-
-    @staticmethod
-    def settle(rows: _Rows, threads: int, query: Query, ids: Ids, start: Start) -> Placement:
-        """See `Engine.settle`."""
-        return rows.engine.settle(query, ids, start, threads)
-
-    @staticmethod
-    def energy(rows: _Rows, threads: int, ids: Ids) -> Scores:
-        """See `Engine.energy`."""
-        return rows.engine.energy(ids, threads)
 
     @staticmethod
     def rows(rows: _Rows, threads: int, ids: Ids) -> tuple[NDArray[Any], Scores]:

@@ -128,12 +128,16 @@ class Network:
 
     def __call__(self, pixels: NDArray[np.uint8], longer_side: int) -> NDArray[np.float32]:
         """Describe one picture (h, w, 3) at about the size asked for, by a vector of length 1."""
-        height, width = self._size(pixels.shape[0], pixels.shape[1], longer_side)
-        resized = cv2.resize(pixels, (width, height), interpolation=cv2.INTER_AREA)
+        return self.batch([pixels], longer_side)[0]
+
+    def batch(self, pictures: Sequence[NDArray[np.uint8]], longer_side: int) -> list[NDArray[np.float32]]:
+        """The same for pictures of one size, in one run of the network."""
+        height, width = self._size(pictures[0].shape[0], pictures[0].shape[1], longer_side)
+        resized = [cv2.resize(p, (width, height), interpolation=cv2.INTER_AREA) for p in pictures]
         mean, deviation = self._normalisation
-        normalised = (resized.astype(np.float32) - mean) / deviation
-        features = self._run(normalised.transpose(2, 0, 1)[None])
-        return crow(np.maximum(features[0], 0)) if features.ndim == 4 else unit(features[0])
+        normalised = (np.stack(resized).astype(np.float32) - mean) / deviation
+        features = self._run(np.ascontiguousarray(normalised.transpose(0, 3, 1, 2)))
+        return [crow(np.maximum(f, 0)) if f.ndim == 3 else unit(f) for f in features]
 
     def _size(self, height: int, width: int, longer_side: int) -> tuple[int, int]:
         """The model's own size if it has one, else both sides rounded to multiples of its stride."""
@@ -207,7 +211,7 @@ class TaughtDescriber:
 
     def _drawing(self, side: str, pages: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
         network = self._sides[side]()
-        seen = unit(np.asarray(sum(network(page, DRAWING_SIDE) for page in pages)))
+        seen = unit(np.asarray(sum(network.batch(pages, DRAWING_SIDE))))
         return unit((seen - self._means[side]) @ self._projection)
 
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..placement import Placement, Start
+from ..placement import Placement
 
 if TYPE_CHECKING:
     from ..query import Query
+    from .native import NativeEngine
 
 Ids = NDArray[np.int64]
 Scores = NDArray[np.float32]
@@ -26,6 +27,10 @@ class Engine(Protocol):
 
     def __len__(self) -> int:
         """The number of rows."""
+
+    @property
+    def host(self) -> NativeEngine | None:
+        """The engine whose rows are in this process; None where they are with the machines of a cluster."""
 
     def scores(self, query: Query, ids: Ids | None = None, threads: int | None = None) -> Scores:
         """The exact score of every row, or of some: the best of all poses, mirrors and translations."""
@@ -64,15 +69,6 @@ class Engine(Protocol):
             every pose; "local-all" near the maxima of the two projections at every pose.
         neighborhood : so many translations a side, an odd number.
         """
-
-    def settle(self, query: Query, ids: Ids, start: Start, threads: int | None = None) -> Placement:
-        """Where some rows show the drawing best off the grid, near a start (`alignment.settle`).
-
-        query : one of as many poses as shall be tried; its scales need not be those of the collection.
-        """
-
-    def energy(self, ids: Ids, threads: int | None = None) -> Scores:
-        """Where some rows' squared norms come from: (m, CELLS, CELLS), see `energy.energy_cells`."""
 
 
 def best_of_groups(scores: Scores, k: int, groups: Groups | None, prior: Scores | None) -> tuple[Ids, Scores]:
