@@ -226,7 +226,7 @@ class Commits:
                 decided.refreshed += 1
         tables = []
         if rows:
-            tables.append(_table(rows, self._store))
+            tables.append(table_of(rows, self._store))
         if rewritten:
             tables.append(self._rewrite(rewritten, decided, forget))
         decided.change = Change(_concatenated(tables), forget)
@@ -258,7 +258,7 @@ class Commits:
                     decided.unchanged += 1
             known = {name: row[name] for name in _COLUMNS}
             decided.known.append(Known(**known, expanded=row["expansion"] is not None))
-        return _table(rows, self._store)
+        return table_of(rows, self._store)
 
 
 def _is_kept(row: Known, item: Failed) -> bool:
@@ -304,7 +304,8 @@ def _row(identifier: str, item: Described | Failed) -> dict[str, Any]:
     return row
 
 
-def _table(rows: list[dict[str, Any]], store: Store) -> pa.Table:
+def table_of(rows: list[dict[str, Any]], store: Store) -> pa.Table:
+    """Rows by their columns' names as the table takes them; a column that a row lacks is empty."""
     import numpy as np
     import pyarrow as pa
 

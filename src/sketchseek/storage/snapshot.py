@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,6 +82,28 @@ class Snapshot:
         """The path of a picture; bytes that are no text come as Python's file functions want them."""
         start = int(self.path_ends[number - 1]) if number else 0
         return os.fsdecode(self.paths[start : int(self.path_ends[number])].tobytes())
+
+    def rows(self, numbers: Iterable[int]) -> Iterator[dict[str, Any]]:
+        """What it knows of pictures, as columns of the table: all but size, time, digest and thumbnail."""
+        ends = np.cumsum(self.views, dtype=np.int64)
+        for number in numbers:
+            first = int(ends[number] - self.views[number])
+            others = slice(first + 1, int(ends[number]))
+            vector = None if self.expansion is None else self.expansion[number]
+            yield {
+                "id": self.ids[number].decode(),
+                "path": os.fsencode(self.path(number)),
+                "width": int(self.width[number]),
+                "height": int(self.height[number]),
+                "is_line_art": bool(self.is_line_art[number]),
+                "code": self.codes[first].tobytes(),
+                "norms": self.norms[first].tobytes(),
+                "frame": self.frames[first].tobytes(),
+                "windows": self.codes[others].tobytes(),
+                "window_frames": self.frames[others].tobytes(),
+                "smallest": self.recipe.smallest,
+                "expansion": None if vector is None or np.isnan(vector).any() else vector.tobytes(),
+            }
 
     def is_intact(self) -> bool:
         """Whether nobody has written to the file it is mapped from: cut short, it would end the program."""
