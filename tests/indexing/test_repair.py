@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -321,3 +322,52 @@ def test_a_seal_that_cannot_be_read_is_not_made_again_from_what_is_there(
                 act()
     assert (where / "seal").read_bytes() == content
     assert check(where).problems
+
+
+@pytest.mark.parametrize("repair", [False, True])
+def test_what_another_writer_has_tidied_away_is_not_damaged(
+    tmp_path: Path, draw_picture: Any, monkeypatch: pytest.MonkeyPatch, repair: bool
+) -> None:
+    """Between the look at a version and the turn in which something is given up, others write."""
+    folder, where = tmp_path / "pictures", tmp_path / "index"
+    folder.mkdir()
+    paths = [draw_picture(folder / f"{number}.png", number) for number in range(15)]
+    index = Index.create(where, detector="canny")
+    index.add(folder, jobs=1)
+    index.remove(paths[0])
+    opened = Store.open
+
+    def meanwhile(place: Any) -> Store:
+        monkeypatch.setattr(Store, "open", opened)
+        store = opened(place)
+        index.remove(paths[1])  # the file that says what is deleted is another one now
+        opened(place).tidy(keep=timedelta(0))
+        return store
+
+    monkeypatch.setattr(Store, "open", meanwhile)
+    found = check(where, repair=repair, jobs=1)
+    assert (found.problems, found.lost, found.pictures) == ([], 0, 13)
+    assert len(Index.open(where)) == 13
+
+
+def test_only_what_is_damaged_in_the_turn_itself_is_given_up(
+    where: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that is whole again by then keeps its rows."""
+    expected = answers(Index.open(where))
+    path = files(where, "data")[0]
+    content = path.read_bytes()
+    damage(path, "flip")
+    replace = Store.replace
+
+    def whole_again(store: Store, prepare: Any) -> None:
+        path.write_bytes(content)
+        replace(store, prepare)
+
+    monkeypatch.setattr(Store, "replace", whole_again)
+    version = Store.open(where).version
+    found = check(where, repair=True, jobs=1)
+    assert len(found.problems) == 1
+    assert found.lost == 0
+    assert Store.open(where).version == version
+    assert answers(Index.open(where)) == expected
