@@ -69,14 +69,15 @@ def compare(
 ) -> Changes:
     """Sort the pictures under `roots` by what happened to them.
 
-    Rows below a root that is missing or suddenly empty, as a drive that is not mounted is, are kept
-    unless `forget_missing`; rows below a folder that could not be read are always kept. A picture that
-    the machine failed to read counts as altered if `retry`: neither rights nor memory show in size or time.
+    Rows below a root or a link that leads nowhere or is suddenly empty, as a drive that is not mounted is,
+    are kept unless `forget_missing`; rows below a folder that could not be read are always kept. A picture
+    that the machine failed to read counts as altered if `retry`: neither rights nor memory show in size or
+    time.
     """
     changes = Changes()
     kept = list(walk.unseen)
     if not forget_missing:
-        kept += [*walk.missing, *walk.empty]
+        kept += [*walk.missing, *walk.empty, *walk.away]
     is_root, is_kept = below(roots), below(kept)
     met: set[bytes] = set()
     for row in known:

@@ -37,12 +37,15 @@ class Walk:
     unseen : paths of folders (or files) that could not be looked at, with the reason: what an index
         knows below them is to be kept.
     missing : roots that are not there. empty : roots that are folders without a single picture.
+    away : links that lead nowhere, or to a folder without a single picture, as those to a drive do that is
+        not plugged in.
     """
 
     files: dict[bytes, Stat] = field(default_factory=dict)
     unseen: dict[bytes, str] = field(default_factory=dict)
     missing: list[bytes] = field(default_factory=list)
     empty: list[bytes] = field(default_factory=list)
+    away: dict[bytes, str] = field(default_factory=dict)
 
     @property
     def count(self) -> int:
@@ -68,7 +71,8 @@ class Listing:
     """What lies in one folder.
 
     files : the pictures, by path; as pairs, which travel faster than `Stat`. folders : further ones.
-    links : to folders that lie below no root. unseen : what could not be looked at, maybe the folder itself.
+    links : to folders that lie below no root. dangling : links to what is not there.
+    unseen : what could not be looked at, maybe the folder itself.
     entries : how many there are of everything, also of what does not count.
     is_there : False of a folder that an object store does not have.
     """
@@ -76,6 +80,7 @@ class Listing:
     files: dict[bytes, tuple[int, int]] = field(default_factory=dict)
     folders: list[bytes] = field(default_factory=list)
     links: list[bytes] = field(default_factory=list)
+    dangling: list[bytes] = field(default_factory=list)
     unseen: dict[bytes, str] = field(default_factory=dict)
     entries: int = 0
     is_there: bool = True
@@ -118,6 +123,18 @@ def below(roots: Iterable[bytes]) -> Callable[[bytes], bool]:
     return is_below
 
 
+def holding(places: Iterable[bytes], paths: Iterable[bytes]) -> set[bytes]:
+    """Which of some places hold at least one of the paths, or are one of them."""
+    asked = {place.rstrip(b"/"): place for place in places}
+    found = set()
+    for path in paths if asked else ():
+        at = path
+        while at and at not in found:
+            found.add(at)
+            at = at.rpartition(b"/")[0]
+    return {place for key, place in asked.items() if key in found or (found and not key)}
+
+
 def walk(
     roots: Sequence[bytes],
     exclude: Sequence[str] = (),
@@ -139,7 +156,10 @@ def walk(
             continue
         starts, before = deque([root]), seen.count
         while starts and not course.is_over:
-            starts += sorted(course.follow(starts.popleft(), Rules(root, tuple(exclude), real_roots)))
+            start, so_far = starts.popleft(), seen.count
+            starts += sorted(course.follow(start, Rules(root, tuple(exclude), real_roots)))
+            if start != root and seen.count == so_far:
+                seen.away[start] = "There is no picture behind this link any more."
         if seen.count == before and root not in seen.missing and not seen.holds(root):
             seen.empty.append(root)
     return seen
@@ -195,6 +215,7 @@ class _Course:
                 _take_object(folder, self.seen)
             self.seen.files.update((path, Stat(*found)) for path, found in listing.files.items())
             self.seen.unseen.update(listing.unseen)
+            self.seen.away.update(dict.fromkeys(listing.dangling, "What this link leads to is not there."))
             links += listing.links
             for each in listing.folders:
                 add(each)
@@ -275,7 +296,9 @@ def _take(entry: os.DirEntry[bytes], rules: Rules, found: Listing) -> None:
         is_link = entry.is_symlink()
         if is_link and is_under(os.path.realpath(entry.path), rules.real_roots):
             return
-        if entry.is_dir():
+        if is_link and _leads_nowhere(entry.path):
+            found.dangling.append(entry.path)
+        elif entry.is_dir():
             (found.links if is_link else found.folders).append(entry.path)
         elif _has_suffix(entry.name) and entry.is_file():
             shown = entry.stat()
@@ -284,6 +307,14 @@ def _take(entry: os.DirEntry[bytes], rules: Rules, found: Listing) -> None:
         return  # it went away between the listing and now
     except OSError as error:
         found.unseen[entry.path] = _reason(error)
+
+
+def _leads_nowhere(link: bytes) -> bool:
+    try:
+        os.stat(link)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    return False
 
 
 def _reason(error: Exception) -> str:
