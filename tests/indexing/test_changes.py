@@ -114,7 +114,9 @@ def test_a_move_is_the_same_bytes_at_a_new_path_with_the_old_path_gone(tmp_path:
     fresh = [here + b"/new.jpg", here + b"/other.jpg"]
     seen = Walk(files={path: Stat(7, 1) for path in fresh})
     row = known(here + b"/old.jpg", size=7, digest=digest_of(b"content"))
-    assert list(moves(fresh, seen, [row], [row])) == [(fresh[0], row)]
+    assert list(moves(fresh, seen, [row], [row])) == [(fresh[0], row, Stat(7, 0))], "it is young"
+    os.utime(fresh[0], (1e9, 1e9))
+    assert list(moves(fresh, seen, [row], [row])) == [(fresh[0], row, Stat(7, 10**18))], "as it is now"
 
 
 def test_a_copy_is_not_a_move_nor_is_a_drive_that_is_not_mounted(tmp_path: Path) -> None:

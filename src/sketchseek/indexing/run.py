@@ -95,7 +95,7 @@ def update(
     try:
         commits.forget(changes.doubles, count=False)
         moved = _follow_moves(changes, seen, commits)
-        commits.forget([row for row in changes.vanished if row.id not in moved])
+        commits.forget(changes.vanished)
         changes.bare += [row for row in commits.known.values() if row.id in moved and row.lacks(**wanted)]
         _read(changes, commits, store, options, progress)
     except KeyboardInterrupt:
@@ -147,8 +147,8 @@ def _kept(
 def _follow_moves(changes: Changes, seen: Walk, commits: Commits) -> set[str]:
     """Give rows the new paths of their pictures; their ids."""
     moved = set()
-    for path, row in moves(changes.fresh, seen, commits.known.values(), changes.vanished):
-        commits.add(Move(path, row, seen.files[path]))
+    for path, row, found in moves(changes.fresh, seen, commits.known.values(), changes.vanished):
+        commits.add(Move(path, row, found))
         moved.add(row.id)
     commits.flush()
     gone = {path for path in changes.fresh if path in commits.known}
