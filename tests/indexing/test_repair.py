@@ -285,11 +285,11 @@ def test_a_file_that_reads_otherwise_once_is_not_damaged(
 
     real, wrong = seal.checksum_of_file, {path.name for path in files(where, "data")}
 
-    def once_wrong(path: Path) -> str:
+    def once_wrong(path: Path, like: str) -> str:
         if path.name in wrong:
             wrong.remove(path.name)
             return "0-0"
-        return real(path)
+        return real(path, like)
 
     monkeypatch.setattr(seal, "checksum_of_file", once_wrong)
     assert check(where).problems == []

@@ -11,14 +11,16 @@ import base64
 import hashlib
 import json
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from .checksum import checksum_of_file, digest
+from .checksum import checksum_of_file, digest, is_of_old_kind, renewed
 from .durable import forget_what_was_read, write_file
 
 NAME = "seal"
-_MAGIC = b"sketchseek seal 1\n"
+_MAGIC = b"sketchseek seal 2\n"
+_MAGIC_OF_OLD_SUMS = b"sketchseek seal 1\n"  # of programs that would take the sums of today for damage
 
 
 def identity_of(version: int, manifest: bytes) -> str:
@@ -51,7 +53,9 @@ class Seal:
             return None
         try:
             start = len(_MAGIC) + 16
-            if content[:start] != _MAGIC + digest(content[start:]):
+            if content[:start] not in (
+                magic + digest(content[start:]) for magic in (_MAGIC, _MAGIC_OF_OLD_SUMS)
+            ):
                 return None
             fields = json.loads(content[start:])
             return cls(int(fields["version"]), base64.b64decode(fields["manifest"]), dict(fields["sums"]))
@@ -63,6 +67,20 @@ class Seal:
         manifest = base64.b64encode(self.manifest).decode()
         text = json.dumps({"version": self.version, "sums": self.sums, "manifest": manifest}).encode()
         write_file(folder / NAME, _MAGIC + digest(text) + text)
+
+    def renewed(self, table: Path, most: int) -> dict[str, str]:
+        """The checksums, those of the old kind by the present kind for files that have what they had.
+
+        most : bytes that are read for it; what is more waits for the next time.
+        """
+        sums = dict(self.sums)
+        for name, total in self.sums.items():
+            length = int(total.partition("-")[0])
+            if is_of_old_kind(total) and length <= most:
+                most -= length
+                with suppress(OSError):
+                    sums[name] = renewed(table / name, total)
+        return sums
 
     def missing(self, table: Path) -> list[str]:
         """Files of the version that the table lacks, or that have another length; OSError as below."""
@@ -77,7 +95,7 @@ class Seal:
         path, reason = table / name, None
         for _ in range(2 if name in self.sums else 0):
             try:
-                if checksum_of_file(path) == self.sums[name]:
+                if checksum_of_file(path, like=self.sums[name]) == self.sums[name]:
                     return None
                 reason = "its content has changed"
                 forget_what_was_read(path)

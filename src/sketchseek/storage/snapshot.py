@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
     from .store import Store, Version
 
-MAGIC = b"sketchseek snapshot 6\n"
+MAGIC = b"sketchseek snapshot 7\n"
+_MAGIC_OF_OLD_SUMS = b"sketchseek snapshot 6\n"
 COPIED_BYTES = 2**28
 """A file up to this long is read into memory, where nothing can happen to it; a longer one is mapped."""
 _ALIGNMENT = 64
@@ -154,7 +155,7 @@ class Snapshot:
 
     @classmethod
     def _from(cls, file: IO[bytes], identity: str) -> Snapshot | None:
-        if file.read(len(MAGIC)) != MAGIC:
+        if file.read(len(MAGIC)) not in (MAGIC, _MAGIC_OF_OLD_SUMS):
             return None
         size = os.fstat(file.fileno()).st_size
         length, expected = int.from_bytes(file.read(8), "little"), file.read(_DIGEST)
@@ -172,7 +173,7 @@ class Snapshot:
         if size <= COPIED_BYTES:
             file.seek(0)
             content = np.frombuffer(file.read(), np.uint8)
-            if not all(checksum(content[e.offset : e.end]) == e.sum for e in listing):
+            if not all(checksum(content[e.offset : e.end], e.sum) == e.sum for e in listing):
                 return None
         else:
             mapping = _Mapping(file, listing)
@@ -261,7 +262,7 @@ class _Mapping:
         """Whether every array has its checksum. Read, not mapped: there a disk's error would be a signal."""
         try:
             return self.is_intact() and all(
-                checksum_of_part(self._descriptor, entry.offset, entry.end) == entry.sum
+                checksum_of_part(self._descriptor, entry.offset, entry.end, entry.sum) == entry.sum
                 for entry in self._listing
             )
         except OSError:

@@ -412,7 +412,7 @@ class Store:
             manifest, table = self.location.manifest(version.number), Path(self.location.table)
             sync_files([manifest])
             before = self.location.seal()
-            known = before.sums if before is not None else {}
+            known = before.renewed(table, most=LITTLE) if before is not None else {}
             names = _files_of(dataset.get_fragments())
             sums = {name: known.get(name) or checksum_of_file(table / name) for name in names}
             Seal(version.number, manifest.read_bytes(), sums).save(self.location.folder)
