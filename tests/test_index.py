@@ -148,6 +148,19 @@ def test_a_link_to_a_drive_that_is_not_plugged_in_forgets_nothing(
     assert index.add(pictures, jobs=1).kept == [], "there is nothing to be kept any more"
 
 
+def test_a_file_of_time_zero_is_compared_by_its_content(
+    index: Index, tmp_path: Path, draw_picture: Any
+) -> None:
+    path = tmp_path / "a.bmp"  # two of one size
+    for number, expected in ((1, (1, 0, 0)), (1, (0, 0, 1)), (2, (0, 1, 0)), (2, (0, 0, 1))):
+        Image.open(draw_picture(tmp_path / "drawn", number)).save(path)
+        os.utime(path, ns=(0, 0))
+        version = index.version
+        report = index.add(path, jobs=1)
+        assert (report.added, report.refreshed, report.unchanged) == expected
+        assert (index.version == version) == (report.unchanged == 1), "nothing is written for nothing"
+
+
 def test_a_root_that_never_was_is_a_mistake(index: Index, tmp_path: Path) -> None:
     with pytest.raises(SketchseekError, match="There is no file or folder"):
         index.add(tmp_path / "nowhere")

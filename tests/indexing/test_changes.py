@@ -41,6 +41,14 @@ def test_a_time_that_goes_backwards_is_a_change() -> None:
     assert len(changes.altered) == 1
 
 
+def test_a_time_of_zero_says_nothing() -> None:
+    """It is noted where a time could not be trusted; a file may have it, too."""
+    row = known(ROOT + b"/a.jpg", size=7, modified=0)
+    seen = Walk(files={row.path: Stat(7, 0)})
+    changes = compare([row], seen, [ROOT], forget_missing=False, expand=False, smallest=0.3)
+    assert changes.altered == [row]
+
+
 def test_nothing_is_forgotten_when_the_root_is_missing_or_empty() -> None:
     for seen in (Walk(missing=[ROOT]), Walk(empty=[ROOT]), Walk(unseen={ROOT: "Permission denied"})):
         rows = [known(b"/pictures/a"), known(b"/pictures/b/c")]

@@ -87,6 +87,30 @@ def test_links_out_of_the_root_are_followed_once(tmp_path: Path) -> None:
     assert names(walk([absolute(root)]), root) == {"link/1.jpg", "picture.jpg"}
 
 
+def test_links_into_folders_that_are_not_entered_are_followed(tmp_path: Path) -> None:
+    """As git-annex lays pictures out; so are links whose names alone are those of pictures."""
+    root = tmp_path / "root"
+    touch(root / "1.jpg")
+    for number in (2, 3, 4):
+        touch(root / ".git" / "annex" / "objects" / f"k{number}" / f"k{number}.jpg")
+    (root / "2.jpg").symlink_to(".git/annex/objects/k2/k2.jpg")
+    (root / "more").mkdir()
+    (root / "more" / "3.jpg").symlink_to("../.git/annex/objects/k3/k3.jpg")
+    (root / "all").symlink_to(".git/annex/objects")
+    (root / "1again.jpg").symlink_to("1.jpg")
+    touch(root / "blob")
+    (root / "blob.jpg").symlink_to("blob")
+    linked = {"1.jpg", "2.jpg", "more/3.jpg", "blob.jpg"}
+    assert names(walk([absolute(root)]), root) == linked | {f"all/k{n}/k{n}.jpg" for n in (2, 3, 4)}
+    seen = walk([absolute(root), absolute(root / ".git" / "annex" / "objects")])
+    assert names(seen, root) == {"1.jpg", "blob.jpg"} | {
+        f".git/annex/objects/k{n}/k{n}.jpg" for n in (2, 3, 4)
+    }
+    assert names(walk([absolute(root)], ["k3*"]), root) == linked - {"more/3.jpg"} | {
+        f"all/k{n}/k{n}.jpg" for n in (2, 4)
+    }
+
+
 def test_a_link_that_leads_nowhere_is_remembered(tmp_path: Path) -> None:
     root = tmp_path / "root"
     touch(root / "1.jpg")

@@ -92,7 +92,8 @@ def compare(
         stat = walk.files.get(row.path)
         if stat is not None:
             machine_failed = row.failure is not None and not row.digest
-            if (retry and machine_failed) or stat != Stat(row.size, row.modified):
+            trusted_time = row.modified != 0
+            if (retry and machine_failed) or not trusted_time or stat != Stat(row.size, row.modified):
                 changes.altered.append(row)
             elif row.lacks(expand=expand, smallest=smallest):
                 changes.bare.append(row)

@@ -144,8 +144,9 @@ def walk(
 ) -> Walk:
     """Look at every picture file below `roots`, each folder once.
 
-    A link to something below a root is passed over, as the walk meets the thing itself; other links are
-    followed, after what lies below the root without them. A root that is a file is taken whatever its name.
+    A link to something that is met below a root is passed over; other links, also those into folders that
+    are not entered, are followed, after what lies below the root without them. A root that is a file is taken
+    whatever its name.
     listings : what lists the folders; None for this process. only_first : end where a picture is.
     """
     seen = Walk()
@@ -294,7 +295,7 @@ def _list_objects(folder: bytes, rules: Rules, found: Listing) -> None:
 def _take(entry: os.DirEntry[bytes], rules: Rules, found: Listing) -> None:
     try:
         is_link = entry.is_symlink()
-        if is_link and is_under(os.path.realpath(entry.path), rules.real_roots):
+        if is_link and _is_met(entry, rules):
             return
         if is_link and _leads_nowhere(entry.path):
             found.dangling.append(entry.path)
@@ -307,6 +308,20 @@ def _take(entry: os.DirEntry[bytes], rules: Rules, found: Listing) -> None:
         return  # it went away between the listing and now
     except OSError as error:
         found.unseen[entry.path] = _reason(error)
+
+
+def _is_met(link: os.DirEntry[bytes], rules: Rules) -> bool:
+    """Whether the walk meets what a link leads to anyway, or was told to pass it over."""
+    real = os.path.realpath(link.path)
+    if not _has_suffix(real) and _has_suffix(link.name) and link.is_file():
+        return False  # it counts for a picture by the name of the link alone
+    for root in rules.real_roots:
+        if is_under(real, [root]):
+            inner = real[len(root.rstrip(b"/")) + 1 :]
+            names = os.fsdecode(inner).split("/")
+            if not any(map(_is_never, names)) or _is_chosen_out(names, rules.exclude):
+                return True
+    return False
 
 
 def _leads_nowhere(link: bytes) -> bool:
@@ -326,10 +341,22 @@ def _has_suffix(name: bytes) -> bool:
 
 
 def _is_excluded(path: bytes, rules: Rules) -> bool:
-    name = os.fsdecode(os.path.basename(path))
-    if name.startswith(".") or name in NEVER:
+    if _is_never(os.fsdecode(os.path.basename(path))):
         return True
     if not rules.exclude:
         return False
-    relative = os.fsdecode(os.path.relpath(path, rules.root))
-    return any(fnmatch(name, pattern) or fnmatch(relative, pattern) for pattern in rules.exclude)
+    return _matches(os.fsdecode(os.path.relpath(path, rules.root)), rules.exclude)
+
+
+def _is_never(name: str) -> bool:
+    return name.startswith(".") or name in NEVER
+
+
+def _is_chosen_out(names: list[str], exclude: Sequence[str]) -> bool:
+    """Whether a path below a root, by its names, is one that somebody has excluded, or lies in one."""
+    return any(_matches("/".join(names[: end + 1]), exclude) for end in range(len(names)))
+
+
+def _matches(relative: str, exclude: Sequence[str]) -> bool:
+    name = relative.rpartition("/")[2]
+    return any(fnmatch(name, pattern) or fnmatch(relative, pattern) for pattern in exclude)
