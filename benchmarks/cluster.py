@@ -32,7 +32,7 @@ from sketchseek.cluster.fleet import ClusterOptions
 from sketchseek.cluster.index import ClusterIndex
 from sketchseek.cluster.wire import Server, ask, connect, packed
 from sketchseek.contours.made_up import random_curves
-from sketchseek.indexing.commits import _row, _table
+from sketchseek.indexing.commits import _row, table_of
 from sketchseek.indexing.worker import Described, Shape
 from sketchseek.search.core import CORE
 from sketchseek.shape.descriptor import describe, encode, norms
@@ -130,7 +130,7 @@ def write(where: Path, pictures: int, views: int) -> None:
             )
             item = Described(b"/made/up/%d.png" % number, 1, 1, b"d", 400, 300, b"", shape, None)
             rows.append(_row(f"{number:016x}", item))
-        table = _table(rows, store)
+        table = table_of(rows, store)
         store.commit(lambda table=table: Change(table))
 
 

@@ -124,6 +124,43 @@ def test_a_missing_or_emptied_root_forgets_nothing_unless_told(index: Index, pic
     assert len(index) == 0
 
 
+@pytest.mark.parametrize("mounted", [False, True])
+def test_a_link_to_a_drive_that_is_not_plugged_in_forgets_nothing(
+    index: Index, pictures: Path, tmp_path: Path, draw_picture: Any, mounted: bool
+) -> None:
+    """Whether the place where it is mounted is there without it, or not."""
+    drive = tmp_path / "drive"
+    drive.mkdir()
+    draw_picture(drive / "behind.png", 20)
+    other = draw_picture(tmp_path / "other.png", 21)
+    (pictures / "usb").symlink_to(drive)
+    (pictures / "linked.png").symlink_to(other)
+    assert index.add(pictures, jobs=1).added == 8
+    drive.rename(tmp_path / "drawer")
+    other.rename(tmp_path / "drawer" / "other.png")
+    if mounted:
+        drive.mkdir()
+    report = index.add(pictures, jobs=1)
+    assert (report.forgotten, len(index)) == (0, 8)
+    assert {os.path.basename(path) for path, _ in report.kept} == {"usb", "linked.png"}
+    report = index.add(pictures, jobs=1, forget_missing=True)
+    assert (report.forgotten, report.kept, len(index)) == (2, [], 6)
+    assert index.add(pictures, jobs=1).kept == [], "there is nothing to be kept any more"
+
+
+def test_a_file_of_time_zero_is_compared_by_its_content(
+    index: Index, tmp_path: Path, draw_picture: Any
+) -> None:
+    path = tmp_path / "a.bmp"  # two of one size
+    for number, expected in ((1, (1, 0, 0)), (1, (0, 0, 1)), (2, (0, 1, 0)), (2, (0, 0, 1))):
+        Image.open(draw_picture(tmp_path / "drawn", number)).save(path)
+        os.utime(path, ns=(0, 0))
+        version = index.version
+        report = index.add(path, jobs=1)
+        assert (report.added, report.refreshed, report.unchanged) == expected
+        assert (index.version == version) == (report.unchanged == 1), "nothing is written for nothing"
+
+
 def test_a_root_that_never_was_is_a_mistake(index: Index, tmp_path: Path) -> None:
     with pytest.raises(SketchseekError, match="There is no file or folder"):
         index.add(tmp_path / "nowhere")

@@ -118,12 +118,12 @@ class Index:
         location = Location(where)
         try:
             return cls(location, device=device)
-        except DamagedError as error:
+        except DamagedError:
             if not repair:
                 raise
-            from .indexing.repair import repair as mend
+            from .indexing.repair import check
 
-            repaired = mend(location, error).sentences()
+            repaired = check(where, repair=True).sentences()
         index = cls(location, device=device)
         index._repaired = repaired
         return index
@@ -185,7 +185,7 @@ class Index:
         `workers` reads the pictures elsewhere, and `listings` lists folders there, see `IndexingOptions`.
         """
         from .indexing import IndexingOptions, update
-        from .indexing.repair import repair
+        from .indexing.repair import check
 
         roots = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
         options = IndexingOptions(jobs, exclude, forget_missing, retry, device, workers, listings)
@@ -194,8 +194,8 @@ class Index:
             store.current.verify_little()  # what was noticed by a search, and is in no row that is read here
             report = update(store, roots, options, progress)
             self.refresh(save=True)
-        except DamagedError as error:
-            self._repaired += repair(self._location, error, jobs).sentences()
+        except DamagedError:
+            self._repaired += check(self.location, repair=True, jobs=jobs).sentences()
             report = update(self._writer(), roots, options, progress)
             self.refresh(save=True)
         report.repaired, self._repaired = self._repaired, []

@@ -120,6 +120,25 @@ class TestOnACluster:
         assert "There are no credentials" in said(where)
         assert eventually(lambda: _status(cluster, where) == [], 30), "nothing is left running"
 
+    def test_a_cluster_of_its_own_keeps_nothing_in_a_home(self, pictures: Path, tmp_path: Path) -> None:
+        """Neither Ray nor what its workers load, which is not told by the environment that starts them."""
+        habits = ("ORT_DISABLE_TELEMETRY", "RAY_USAGE_STATS_ENABLED", "HF_HUB_DISABLE_TELEMETRY", "XDG_")
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(habits)}
+        home = tmp_path / "home"
+        home.mkdir()
+        words = ["index", pictures, "--index", tmp_path / "index", "--cluster", "local", "--jobs", 1]
+        command = [sys.executable, "-m", "sketchseek", *map(str, words)]
+        subprocess.run(command, env={**kept, "HOME": str(home)}, check=True, capture_output=True, timeout=200)
+        left = [path.relative_to(home) for path in home.rglob("*") if not path.is_dir()]
+        assert [path for path in left if path.parts[:2] != (".cache", "sketchseek")] == []
+
+    def test_a_cluster_sends_no_usage_statistics(self) -> None:
+        from ray._common.usage import usage_lib
+
+        import sketchseek  # noqa: F401
+
+        assert not usage_lib.usage_stats_enabled()
+
     def test_another_version_of_ray_is_one_sentence(
         self, cluster: Any, collection: Path, drawing: Path
     ) -> None:

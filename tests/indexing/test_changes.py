@@ -41,6 +41,14 @@ def test_a_time_that_goes_backwards_is_a_change() -> None:
     assert len(changes.altered) == 1
 
 
+def test_a_time_of_zero_says_nothing() -> None:
+    """It is noted where a time could not be trusted; a file may have it, too."""
+    row = known(ROOT + b"/a.jpg", size=7, modified=0)
+    seen = Walk(files={row.path: Stat(7, 0)})
+    changes = compare([row], seen, [ROOT], forget_missing=False, expand=False, smallest=0.3)
+    assert changes.altered == [row]
+
+
 def test_nothing_is_forgotten_when_the_root_is_missing_or_empty() -> None:
     for seen in (Walk(missing=[ROOT]), Walk(empty=[ROOT]), Walk(unseen={ROOT: "Permission denied"})):
         rows = [known(b"/pictures/a"), known(b"/pictures/b/c")]
@@ -114,7 +122,9 @@ def test_a_move_is_the_same_bytes_at_a_new_path_with_the_old_path_gone(tmp_path:
     fresh = [here + b"/new.jpg", here + b"/other.jpg"]
     seen = Walk(files={path: Stat(7, 1) for path in fresh})
     row = known(here + b"/old.jpg", size=7, digest=digest_of(b"content"))
-    assert list(moves(fresh, seen, [row], [row])) == [(fresh[0], row)]
+    assert list(moves(fresh, seen, [row], [row])) == [(fresh[0], row, Stat(7, 0))], "it is young"
+    os.utime(fresh[0], (1e9, 1e9))
+    assert list(moves(fresh, seen, [row], [row])) == [(fresh[0], row, Stat(7, 10**18))], "as it is now"
 
 
 def test_a_copy_is_not_a_move_nor_is_a_drive_that_is_not_mounted(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import secrets
 import signal
 import socket
 import threading
@@ -71,6 +72,7 @@ def _join(ray: Any, address: str) -> None:
     try:
         if address == LOCAL:
             os.environ.setdefault("RAY_worker_niceness", "0")  # as if there were no cluster in between
+            _have_token()
             ray.init(
                 address=LOCAL,
                 include_dashboard=False,
@@ -88,6 +90,16 @@ def _join(ray: Any, address: str) -> None:
     except Exception as error:
         ray.shutdown()
         raise ClusterError(_sentence(address, error)) from error
+
+
+def _have_token() -> None:
+    """Where Ray's processes have no secret to know each other by, one that ends with this process.
+
+    Ray would make one itself, and keep it in the home for good.
+    """
+    given = {"RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys()
+    if not given and not os.path.exists(os.path.expanduser("~/.ray/auth_token")):
+        os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
 
 
 def _found() -> str:
