@@ -275,9 +275,10 @@ class Fleet:
             with suppress(self.ray.exceptions.PendingCallsLimitExceeded):
                 self._call(replica)
         refs = [ref for replica in there for ref, _ in replica.calls.values()]
-        if len(self.ray.wait(refs, timeout=TICK_S)[0]):
-            self._closed.wait(TICK_S / 10)  # for others that come at the same time
-        done = set(self.ray.wait(refs, num_returns=len(refs), timeout=0)[0])
+        if refs:
+            self.ray.wait(refs, timeout=TICK_S)
+        self._closed.wait(TICK_S / 5 if refs else TICK_S)
+        done = set(self.ray.wait(refs, num_returns=len(refs), timeout=0)[0]) if refs else set()
         for replica in there:
             for name, (ref, since) in sorted(
                 replica.calls.items(), reverse=True
