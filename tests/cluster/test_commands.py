@@ -96,29 +96,36 @@ class TestOnACluster:
         assert len(json.loads(status.stdout)["nodes"]) >= 3
 
     def test_a_store_that_cannot_be_read_is_one_sentence_and_nothing_runs(
-        self, cluster: Any, drawing: Path, endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self,
+        cluster: Any,
+        drawing: Path,
+        endpoint: str,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
     ) -> None:
         for name, value in {**KEYS, "AWS_ENDPOINT_URL": endpoint, "HOME": str(tmp_path)}.items():
             monkeypatch.setenv(name, value)
 
-        def said(where: str, **environment: str) -> str:
+        def said(where: str) -> str:
             words = ["search", drawing, "--index", where, "--cluster", cluster.address, "--shards", 1]
-            found = run(*words, **environment)
-            assert found.returncode == 1
-            lines = found.stderr.strip().splitlines()
-            assert len(lines) == 1, found.stderr
+            assert main([str(word) for word in words]) == 1
+            lines = capsys.readouterr().err.strip().splitlines()
+            assert len(lines) == 1, lines
             return str(lines[0])
 
         where = f"s3://pictures/{tmp_path.name}"
         assert "There is no index in" in said(where)
         assert "There is no bucket 'nowhere'" in said("s3://nowhere/index")
-        assert "does not answer" in said(where, AWS_ENDPOINT_URL="http://127.0.0.1:9")
+        with monkeypatch.context() as elsewhere:
+            elsewhere.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+            assert "does not answer" in said(where)
         Index.create(where, detector="canny")
         assert "A node of the cluster says: There are no credentials" in said(where), "nodes have no keys"
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
             monkeypatch.delenv(name)
         assert "There are no credentials" in said(where)
-        assert eventually(lambda: _status(cluster, where) == [], 30), "nothing is left running"
+        assert eventually(lambda: _status(where) == [], 30), "nothing is left running"
 
     def test_another_version_of_ray_is_one_sentence(
         self, cluster: Any, collection: Path, drawing: Path
@@ -146,7 +153,7 @@ class TestOnACluster:
         monkeypatch.setattr(fleet, "__version__", "9.9.9")
         with pytest.raises(connection.ClusterError, match=r"sketchseek .*, and here is 9\.9\.9"):
             ClusterIndex.spread(collection, fleet.ClusterOptions(shards=1, device="auto"))
-        assert eventually(lambda: _status(cluster, collection) == [], 15), "nothing is left running"
+        assert eventually(lambda: _status(collection) == [], 15), "nothing is left running"
 
     def test_serving_is_the_same_page_and_api(self, cluster: Any, made_up: Any, tmp_path: Path) -> None:
         where = tmp_path / "served"
@@ -183,7 +190,7 @@ class TestOnACluster:
             )
             status = run("cluster", "status", "--cluster", cluster.address)
             assert f"{where}" in status.stdout
-            pids = [row["pid"] for row in _status(cluster, where)]
+            pids = [row["pid"] for row in _status(where)]
             assert len(pids) == 3
         finally:
             server.send_signal(signal.SIGTERM)
@@ -237,10 +244,11 @@ class TestOnACluster:
             assert before.isdisjoint(after)
 
 
-def _status(cluster: Any, where: Any) -> list[dict[str, Any]]:
+def _status(where: Any) -> list[dict[str, Any]]:
     """Of the shards of an index."""
-    found = json.loads(run("cluster", "status", "--cluster", cluster.address, "--json").stdout)["shards"]
-    return [row for row in found if row.get("index") == str(where)]
+    from sketchseek.cluster.status import status
+
+    return [row for row in status()["shards"] if row.get("index") == str(where)]
 
 
 def _processes() -> set[int]:
