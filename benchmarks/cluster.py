@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import resource
 import shutil
 import signal
 import statistics
@@ -30,7 +29,6 @@ from sketchseek.cluster.connection import NAMESPACE, joined
 from sketchseek.cluster.engine import ClusterEngine, likely, searching
 from sketchseek.cluster.fleet import ClusterOptions
 from sketchseek.cluster.index import ClusterIndex
-from sketchseek.cluster.wire import Server, ask, connect, packed
 from sketchseek.contours.made_up import random_curves
 from sketchseek.indexing.commits import _row, table_of
 from sketchseek.indexing.worker import Described, Shape
@@ -181,13 +179,13 @@ def measured(where: Path, drawings: list[Sketch], args: argparse.Namespace) -> d
             more = statistics.median(np.subtract(spread, local))
             medians = f"{statistics.median(local):.1f} | {statistics.median(spread):.1f} | {more:.1f}"
             print(f"| {shards} | {len(local):,} | {medians} |", flush=True)
-            top = tops(index, drawings[:200], CANDIDATES)
+            top, _ = tops(index, drawings[:200], CANDIDATES)
             for clients in CLIENTS:
                 throughput.append((shards, clients, statistics.median(top), *rate(index, drawings, clients)))
             if shards == 1:
-                service["top"] = {
-                    n: tops(index, drawings[:200], likely(CANDIDATES, 1 / n)) for n in SIMULATED
-                }
+                asked = {n: tops(index, drawings[:200], likely(CANDIDATES, 1 / n)) for n in SIMULATED}
+                service["top"] = {n: took for n, (took, _) in asked.items()}
+                service["answer"] = {n: cost for n, (_, cost) in asked.items()}
                 status = index.fleet.status()[0]
                 service["bytes"] = status["bytes"] / rows
                 service["rows"] = rows
@@ -197,7 +195,6 @@ def measured(where: Path, drawings: list[Sketch], args: argparse.Namespace) -> d
     )
     for shards, clients, *figures in throughput:
         print(f"| {shards} | {clients} | " + " | ".join(f"{figure:.1f}" for figure in figures) + " |")
-    service["answer"] = {n: answer_cost(likely(CANDIDATES, 1 / n)) for n in SIMULATED}
     return service
 
 
@@ -248,64 +245,48 @@ def machine_s() -> float:
     return (user + nice + system + sum(interrupts)) / os.sysconf("SC_CLK_TCK")
 
 
-def tops(index: ClusterIndex, drawings: list[Sketch], k: int) -> list[float]:
-    """Milliseconds until the k best of all shards are known, each of which works on one thread."""
+def tops(index: ClusterIndex, drawings: list[Sketch], k: int) -> tuple[list[float], float]:
+    """Milliseconds until the k best of all shards are known, each of which works on one thread; and what the
+    front's processor takes of one, Ray's threads included."""
     engine = index._view.collection.engine
     assert isinstance(engine, ClusterEngine)
     queries = [Query.of(drawing.points, index._view.settings) for drawing in drawings]
     groups, prior = index._view.collection._groups, index._view.collection.prior
     found = []
+    before = time.process_time()
     for query in queries:
         with searching(DEADLINE):
             found.append(timed(lambda q=query: engine.top(q, k, groups=groups, prior=prior)))
-    return found
-
-
-def answer_cost(k: int) -> float:
-    """Milliseconds of the front's processor for each shard that it asks for k rows."""
-    reply = (np.arange(k), np.zeros(k, np.float32))
-    servers = [Server("127.0.0.1", lambda *_: reply) for _ in range(16)]
-    lines = [connect(server.address) for server in servers]
-    query = Query.of(made_up_drawing(0).points, Settings.preset(PRESET))
-    began = (
-        resource.getrusage(resource.RUSAGE_THREAD).ru_utime
-        + resource.getrusage(resource.RUSAGE_THREAD).ru_stime
-    )
-    times = 50
-    for _ in range(times):
-        question = packed((query, k, None))
-        for line in lines:
-            ask(line, "top", "key", question)
-        for line in lines:
-            line.recv()
-    usage = resource.getrusage(resource.RUSAGE_THREAD)
-    return 1e3 * (usage.ru_utime + usage.ru_stime - began) / (times * len(lines))
+    return found, 1e3 * (time.process_time() - before) / len(queries)
 
 
 def recovery(where: Path, drawings: list[Sketch], times: int) -> None:
-    """A shard's process is killed: when partial answers come, and when whole ones do again."""
-    partial, whole = [], []
-    with ClusterIndex.spread(where, ClusterOptions(shards=3, deadline=2.0)) as index:
-        for number in range(times):
-            while index.search(drawings[number]).covered < 1:
-                time.sleep(0.05)
-            victim = index.fleet.status()[number % 3]["pid"]
-            os.kill(victim, signal.SIGKILL)
-            began = time.perf_counter()
-            first = None
-            while True:
-                asked = time.perf_counter()
-                covered = index.search(drawings[number]).covered
-                if covered < 1:
-                    first = first or 1e3 * (time.perf_counter() - asked)
-                elif first is not None or time.perf_counter() - began > 5:
-                    break
-            partial.append(first or 0.0)
-            whole.append(time.perf_counter() - began)
-    print(
-        f"\nA shard's process killed {times} times: the first partial answer took "
-        f"{max(partial):.0f} ms at most; whole ones were back after {min(whole):.1f} to {max(whole):.1f} s."
-    )
+    """A shard is killed, or stands still: how long answers take, and when whole ones are back."""
+    with ClusterIndex.spread(where, ClusterOptions(shards=2, deadline=2.0)) as index:
+        for way in (signal.SIGKILL, signal.SIGSTOP):
+            longest, whole = [], []
+            for number in range(times):
+                while index.search(drawings[number]).covered < 1:
+                    time.sleep(0.05)
+                victim = index.fleet.status()[number % 2]["pid"]
+                os.kill(victim, way)
+                began = time.perf_counter()
+                took: list[float] = []
+                was_partial = False
+                while True:
+                    asked = time.perf_counter()
+                    covered = index.search(drawings[number]).covered
+                    took.append(time.perf_counter() - asked)
+                    if covered < 1:
+                        was_partial = True
+                    elif was_partial or time.perf_counter() - began > 5:
+                        break
+                longest.append(max(took))
+                whole.append(time.perf_counter() - began)
+            print(
+                f"\n{way.name} of one of two shards, {times} times, deadline 2 s: the longest answer took "
+                f"{max(longest):.2f} s; whole ones were back after {min(whole):.1f} to {max(whole):.1f} s."
+            )
 
 
 def simulation(service: dict[str, Any]) -> None:
@@ -326,19 +307,14 @@ def simulation(service: dict[str, Any]) -> None:
         slow = SLOW_MS * (random.random(shape) < SLOW_SHARE)
         return random.choice(np.array(measured_ms), shape) + network + slow
 
-    print("\n| shards | rows | ms, median | hedged | 99th | hedged | asked again |\n" + 7 * "|---" + "|")
+    print("\n| shards | rows | ms, median | 99th percentile |\n" + 4 * "|---" + "|")
     for shards in SIMULATED:
         draws = max(DRAWS // shards, 200)
         took, cost = service["top"][shards], service["answer"][shards]
-        first, second = (answer(took, (draws, shards)) for _ in range(2))
-        after = 1.5 * np.percentile(answer(took, (100_000,)), 95)
-        hedged = np.minimum(first, np.where(first > after, after + second, np.inf))
         own = cost * shards  # the front takes one answer after the other
-        plain, better = (np.maximum(times.max(axis=1), own) + cost for times in (first, hedged))
+        times = np.maximum(answer(took, (draws, shards)).max(axis=1), own) + cost
         print(
-            f"| {shards:,} | {shards * rows:,} | {np.median(plain):.0f} | {np.median(better):.0f} "
-            f"| {np.percentile(plain, 99):.0f} | {np.percentile(better, 99):.0f} "
-            f"| {(first > after).mean():.1%} |",
+            f"| {shards:,} | {shards * rows:,} | {np.median(times):.0f} | {np.percentile(times, 99):.0f} |",
             flush=True,
         )
     sizes(per_row, service["bytes"], service["answer"])

@@ -508,7 +508,7 @@ def run_cluster(args: argparse.Namespace) -> int:
 
     if args.action == "restart":
         with _on_cluster(args) as index:
-            index.fleet.replace_all()
+            index.fleet.restart()
         say("Every shard has a new process.")
         return 0
     with joined(args.cluster):

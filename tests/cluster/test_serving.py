@@ -74,7 +74,6 @@ def test_the_engine_of_engines_is_one_engine(
     spread: ClusterIndex, collection: Path, drawings: Any, monkeypatch: pytest.MonkeyPatch, few: int
 ) -> None:
     from sketchseek.cluster import engine as engine_module
-    from sketchseek.search.ranking import located, refine
 
     monkeypatch.setattr(engine_module, "FEW", few)
     one, other = Index.open(collection)._view.collection, spread._view.collection
@@ -91,13 +90,7 @@ def test_the_engine_of_engines_is_one_engine(
             placed, expected = (c.engine.locate(query, ids, guide, 5) for c in (other, one))
             for name in ("score", "pose", "mirrored", "dx", "dy"):
                 assert np.array_equal(getattr(placed, name), getattr(expected, name)), (name, guide)
-    assert np.array_equal(one.engine.energy(some), other.engine.energy(some))
     assert np.array_equal(one.vectors[some], other.vectors[some])
-    pictures = np.unique(one.pictures[some]).astype(np.int64)
-    ranking = located(one, query, pictures)
-    expected_place, place = refine(one, query, ranking), refine(other, query, ranking)
-    for name in ("scale", "dx", "dy"):
-        assert np.array_equal(getattr(expected_place, name), getattr(place, name))
     strange = (np.arange(n) % 7).astype(np.int32)  # pictures whose views are in several shards
     prior = np.linspace(0.2, 1, n, dtype=np.float32)
     for groups, factors in ((None, None), (strange, None), (strange, prior), (None, prior)):
@@ -147,6 +140,7 @@ def test_expansion_has_the_answers_of_one_machine(
     from sketchseek.storage.schema import Expansion
 
     monkeypatch.setattr(pictures, "LARGE", large)
+    monkeypatch.setattr(pictures, "COMPARED", large)
     monkeypatch.setattr("sketchseek.depiction.expand._POOL", 60)
     index = Index.create(tmp_path / "i", "compact", detector="canny")
     index.store.set_expansion(Expansion("made-up", "1", 128))

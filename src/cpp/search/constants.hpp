@@ -99,6 +99,7 @@ constexpr char kTurn[] = "turn must be from 0 to 180 degrees.";
 // The same as a JSON document, for those who read the engine's answers.
 inline std::string describe_core() {
   std::string out = "{\"constants\": {\"candidates\": " + std::to_string(kCandidates) + ", \"few\": " + std::to_string(kFew) +
+                    ", \"turn step\": " + std::to_string(kTurnStep) + ", \"fine turn step\": " + std::to_string(kFineTurn) +
                     ", \"local normalization\": " + std::to_string(kLocalNormalization) +
                     ", \"coverage\": " + std::to_string(kCoverage) + "}";
   const auto list = [&](const char* key, const char* const* names, int count) {

@@ -155,7 +155,7 @@ class ClusterIndex(Index):
                 asked = {**labels, "question": question}
                 found.append(("sketchseek_shard_questions_total", asked, float(count)))
                 found.append(("sketchseek_shard_seconds_total", asked, row["seconds"][question]))
-        for name in ("hedged", "lost", "refused", "started"):
+        for name in ("lost", "refused", "started"):
             count = float(self.fleet.counts[name])
             found.append(("sketchseek_cluster_events_total", {"event": name}, count))
         return found
@@ -182,16 +182,19 @@ class ClusterIndex(Index):
             for name, fragment in fragments.items()
         }
         recipe = version.recipe
+        row_bytes = recipe.dimension + 4 * recipe.n_norms + 16
+        picture_bytes = 2 * recipe.expansion.dimension if recipe.expansion else 0
         layout = deal(
             [(name, arrays["views"]) for name, arrays in known.items()],
             self.fleet.shards,
             name=f"{self._location} {recipe.to_json()}",
-            row_bytes=recipe.dimension + 4 * recipe.n_norms + 16,
-            picture_bytes=2 * recipe.expansion.dimension if recipe.expansion else 0,
+            row_bytes=row_bytes,
+            picture_bytes=picture_bytes,
             before=self._layout or self.fleet.layout_there(),
         )
         patience = None if before is None else CATCH_UP_S
-        if not self.fleet.hold(layout, recipe.to_json(), version.number, patience=patience):
+        sizes = row_bytes * layout.rows.of_shard + picture_bytes * layout.pictures.of_shard
+        if not self.fleet.hold(layout, recipe.to_json(), version.number, sizes.tolist(), patience=patience):
             raise ClusterError("Not all shards have loaded the new version of the index yet.")
         self._fragments, self._layout = known, layout
         arrays: dict[str, Any] = _joined([*known.values(), read_pictures(version, [], vectors=False)[0]])

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ..shape.engine import Ids, _engine
 from ..shape.engine.native import thread_count
 from ..shape.query import Query, turns
+from .core import CORE
 from .ranking import Ranking, best_first, rank
 
 if TYPE_CHECKING:
@@ -69,6 +70,15 @@ class ShapeScores:
         """The drawing in every pose that is tried, for engines and methods."""
         options = self.options
         return Query.of(self.points, self.view.settings, mirror=options.mirror, rotations=turns(options.turn))
+
+    @cached_property
+    def query_of_hits(self) -> Query:
+        """The same in the poses that hits are looked at with: turned in finer steps."""
+        options = self.options
+        if not options.turn or options.clutter == 0:
+            return self.query
+        finer = turns(options.turn, CORE["fine turn step"])
+        return Query.of(self.points, self.view.settings, mirror=options.mirror, rotations=finer)
 
     @cached_property
     def drawn(self) -> _engine.PreparedDrawing:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..contours.points import Points
 from ..shape.descriptor import describe, encode, norms
-from ..shape.engine import Engine, Ids, _engine
+from ..shape.engine import Engine, Ids, Remote, _engine
 from ..shape.engine.native import NativeEngine
 from ..shape.query import Query
 from ..shape.settings import Settings
@@ -71,14 +71,21 @@ class Collection:
         """Some of the pictures, numbered anew in that order."""
         rows = self.rows_of(ids)
         counts = self._starts[ids + 1] - self._starts[ids]
-        vectors = self.vectors[rows]
+        vectors, its_norms = self._stored(rows)
         return Collection(
             vectors,
-            norms(vectors, self.settings),
+            its_norms,
             self.settings,
             pictures=np.repeat(np.arange(len(ids)), counts),
             shares=self.shares[rows],
         )
+
+    def _stored(self, rows: Ids) -> tuple[NDArray[Any], ArrayLike]:
+        """Some rows as they are stored, and their norms."""
+        if isinstance(self.engine, Remote):
+            return self.engine.fetch(rows)
+        vectors = self.vectors[rows]
+        return vectors, norms(vectors, self.settings)
 
     def __len__(self) -> int:
         """The number of pictures."""

@@ -59,7 +59,7 @@ def look(shape: ShapeScores, found: Candidates, *, count: int | None = None, pla
     if part:
         rows, pictures = part.local(rows, pictures)
         ordinary = view.collection.whole(_engine.background(len(view)))
-        background = view.collection.engine.scores(shape.query, ordinary, options.threads)
+        background = view.collection.engine.scores(shape.query_of_hits, ordinary, options.threads)
     answer = here.core.look(
         drawn_for(here, shape.points, options) if part else shape.drawn,
         model_for(opinion.name if opinion else None).engine,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +69,14 @@ class Engine(Protocol):
             every pose; "local-all" near the maxima of the two projections at every pose.
         neighborhood : so many translations a side, an odd number.
         """
+
+
+@runtime_checkable
+class Remote(Protocol):
+    """An engine whose rows are elsewhere, and can be fetched."""
+
+    def fetch(self, ids: Ids) -> tuple[NDArray[Any], Scores]:
+        """Some rows as they are stored, and their norms."""
 
 
 def best_of_groups(scores: Scores, k: int, groups: Groups | None, prior: Scores | None) -> tuple[Ids, Scores]:
