@@ -826,6 +826,22 @@ Out<float> diffused(In<float, 1> scores, In<float, 2> cosines, int64_t neighbour
   return handed_over(std::vector<float>(f.begin(), f.end()));
 }
 
+// Products of rows (n, d), int8 or float32, with others (m, d): (n, m) in one row.
+Out<float> products(nb::ndarray<nb::ndim<2>, nb::c_contig, nb::device::cpu, nb::ro> rows, In<float, 2> others,
+                    const std::string& build) {
+  const Kernels* kernels = build_named(build).kernels;
+  const bool bytes = rows.dtype() == nb::dtype<int8_t>();
+  require(bytes || rows.dtype() == nb::dtype<float>(), "rows must be int8 or float32");
+  require(rows.shape(1) == others.shape(1), "rows and others must be of one length");
+  std::vector<float> out(rows.shape(0) * others.shape(0));
+  {
+    nb::gil_scoped_release free;
+    kernels->products(rows.data(), bytes, (int64_t)rows.shape(0), others.data(), (int64_t)others.shape(0),
+                      (int64_t)rows.shape(1), out.data());
+  }
+  return handed_over(std::move(out));
+}
+
 Out<int64_t> largest(In<float, 1> scores, int64_t k) {
   require(k >= 0, "k must not be negative");
   std::vector<int64_t> ids;
@@ -854,6 +870,7 @@ NB_MODULE(_engine, m) {
   m.def("largest", &largest, "scores"_a, "k"_a, "Positions of the k largest, ascending; ties go to lower ones.");
   m.def("diffused", &diffused, "scores"_a, "cosines"_a, "neighbours"_a, "share"_a,
         "Scores that spread to what is alike.");
+  m.def("products", &products, "rows"_a, "others"_a, "build"_a, "Products of many vectors with a few.");
   m.def("describe", &describe, "points"_a, "sizes"_a, "frequencies"_a, "orientation_frequencies"_a, "build"_a,
         "V of a drawing at some sizes.");
   m.def("densities", &densities, "vectors"_a, "steps"_a, "poses"_a, "weights"_a, "orientation_weights"_a, "pose"_a,

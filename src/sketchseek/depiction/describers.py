@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SketchseekError
+from ..shape.engine.native import products
 from . import dinov2, efficientnet, flat_art, networks, vgg16
 from .crow import crow
 from .drawing import RENDERINGS, render
@@ -186,9 +187,9 @@ class TaughtDescriber:
     ) -> None:
         self.name, self.version, self.blend = name, version, TAUGHT[name]
         self._sides = {side: cache(make) for side, make in sides.items()}
-        self._projection = learned["projection"].astype(np.float32)
+        self._components = np.ascontiguousarray(learned["projection"].astype(np.float32).T)
         self._means = {side: learned[side].astype(np.float32) for side in _DRAWINGS}
-        self.dimension = self._projection.shape[1] + 1
+        self.dimension = len(self._components) + 1
         self.usual, self.reference = _usual(learned), Reference.of_tensors(learned)
         self._sides[_PICTURES[0]]()  # what it lacks is said at once
 
@@ -199,7 +200,7 @@ class TaughtDescriber:
 
     def as_kind(self, pixels: NDArray[np.uint8], kind: int) -> NDArray[np.float32]:
         """What it sees in a picture of that kind: (d,)."""
-        return self._sides[_PICTURES[kind]]()(pixels, PICTURE_SIDE) @ self._projection
+        return products(self._components, self._sides[_PICTURES[kind]]()(pixels, PICTURE_SIDE))
 
     def drawing(
         self, strokes: Sequence[NDArray[np.float32]], kinds: Sequence[int] = (0, 1)
@@ -212,7 +213,7 @@ class TaughtDescriber:
     def _drawing(self, side: str, pages: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
         network = self._sides[side]()
         seen = unit(np.asarray(sum(network.batch(pages, DRAWING_SIDE))))
-        return unit((seen - self._means[side]) @ self._projection)
+        return unit(products(self._components, seen - self._means[side]))
 
 
 class PairedDescriber:

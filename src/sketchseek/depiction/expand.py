@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..shape.engine import _engine
+from ..shape.engine.native import products
 from .pictures import Pictures, Query
 from .quantisation import Ids, Vector
 
@@ -158,7 +159,7 @@ def diffused(score: Vector, vectors: NDArray[np.float32], neighbours: int) -> Ve
 
     W are the cosines with so many neighbours, none below zero, brought to the sum 1.
     """
-    return _engine.diffused(score, vectors @ vectors.T, neighbours, _PASSED_ON)
+    return _engine.diffused(score, products(vectors, vectors), neighbours, _PASSED_ON)
 
 
 def _first_page(order: Ids, score: Vector, before: Vector, say: float) -> Ids:
@@ -289,6 +290,6 @@ def _best(ids: Ids, score: Vector, n: int) -> _Chosen:
 
 def _average(pictures: Pictures, chosen: _Chosen) -> Vector | None:
     """The weighted mean of descriptors, of length 1; None when no picture has one."""
-    mean = chosen.weights @ pictures.vectors(chosen.ids)
+    mean = (chosen.weights[:, None] * pictures.vectors(chosen.ids)).sum(axis=0)
     length = float(np.linalg.norm(mean))
     return np.asarray(mean / length, np.float32) if length > 0 else None

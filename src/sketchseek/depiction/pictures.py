@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..shape.engine.native import select
+from ..shape.engine.native import products, select
 from .quantisation import LARGE, Ids, ProductCodes, ScalarCodes, Vector
 
 Query = NDArray[np.float32]
@@ -46,7 +46,7 @@ class Rows:
     def cosines(self, query: Query) -> Vector:
         """With the query, or its row for each one's kind."""
         if query.ndim == 1:
-            return self.vectors @ query
+            return products(self.vectors, query)
         found: Vector = np.einsum("md,md->m", self.vectors, query[self.kinds])
         return found
 

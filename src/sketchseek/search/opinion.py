@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..shape.engine.native import products
 from .core import LIKENESS
 
 if TYPE_CHECKING:
@@ -69,9 +70,11 @@ class Opinion:
         n, total = len(first), first.sum(axis=0)
         alike = (float(total @ total) - n) / (n * (n - 1)) if n > 1 else 0.0
         total /= max(float(np.linalg.norm(total)), 1e-9)
-        near = hits.vectors @ total
+        near = products(hits.vectors, total)
         crowd = (
-            float(np.mean(usual.vectors @ total > 0.7 * near[:10].mean())) if len(usual.kinds) and n else 0.0
+            float(np.mean(products(usual.vectors, total) > 0.7 * near[:10].mean()))
+            if len(usual.kinds) and n
+            else 0.0
         )
         best = hits[:PAGE] + others
         largest = np.sort(best.cosines(asked))[::-1][: min(max(pictures // 10, 1), NEAREST)]
@@ -107,7 +110,7 @@ def likeness(
 
     first, few : hits, one at least. best : these and the likest. usually : what is usual elsewhere.
     """
-    neighbours = np.argsort(-(best @ best.T), axis=1, kind="stable")[:, :3]
+    neighbours = np.argsort(-products(best, best), axis=1, kind="stable")[:, :3]
     means = np.concatenate([first.mean(axis=0, keepdims=True), best[neighbours].mean(axis=1)])
     means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9)
     here, groups = usually.cohort.deviations(query, best), usually.cohort.deviations(query, means)

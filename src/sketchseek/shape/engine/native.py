@@ -41,6 +41,16 @@ def select(scores: Scores, k: int) -> Ids:
     return _engine.largest(np.ascontiguousarray(scores, np.float32), k)
 
 
+def products(rows: NDArray[Any], others: NDArray[Any]) -> Scores:
+    """Products of rows (n, d), int8 or float32, with a vector (d,) or several (m, d): (n,) or (n, m).
+
+    Small matrices, on one thread: those of a BLAS library spin for longer than a search takes.
+    """
+    given = np.ascontiguousarray(others, np.float32)
+    found = _engine.products(np.ascontiguousarray(rows), np.atleast_2d(given), build_name())
+    return found if given.ndim == 1 else found.reshape(len(rows), len(given))
+
+
 def largest_sums(codes: NDArray[np.uint8], tables: NDArray[np.uint8], n: int, k: int, threads: int) -> Ids:
     """Which k of n product codes have the largest sums of table entries, best first, ties to lower numbers.
 
