@@ -795,14 +795,18 @@ Out<float> diffused(In<float, 1> scores, In<float, 2> cosines, int64_t neighbour
     nb::gil_scoped_release free;
     std::vector<Link> links;
     std::vector<size_t> ends;
-    std::vector<float> row;
+    std::vector<float> best;
     const size_t kept = std::min<size_t>((size_t)neighbours, n);
     for (size_t i = 0; i < n; ++i) {
       const float* own = cosines.data() + i * n;
-      row.assign(own, own + n);
-      if (n) row[i] = 0;
-      std::nth_element(row.begin(), row.begin() + (kept - 1), row.end(), std::greater<float>());
-      const float bar = std::max(row[kept - 1], 0.0f);
+      best.assign(kept, 0.0f);  // the largest so far, the least of them first
+      for (size_t j = 0; j < n; ++j)
+        if (j != i && own[j] > best[0]) {
+          std::pop_heap(best.begin(), best.end(), std::greater<float>());
+          best.back() = own[j];
+          std::push_heap(best.begin(), best.end(), std::greater<float>());
+        }
+      const float bar = best[0];
       double total = 0;
       const size_t begin = links.size();
       for (size_t j = 0; j < n; ++j)
@@ -812,13 +816,13 @@ Out<float> diffused(In<float, 1> scores, In<float, 2> cosines, int64_t neighbour
       ends.push_back(links.size());
     }
     // In place: each sees what those before it have become, and half as many rounds do (Gauss and Seidel).
-    for (double change = 1, least = 1e-8; change > least;) {
+    for (double change = 1, least = 1e-7; change > least;) {
       change = 0;
       for (size_t i = 0, l = 0; i < n; ++i) {
         double sum = 0;
         for (; l < ends[i]; ++l) sum += links[l].weight * f[links[l].to];
         const double value = (1 - share) * scores.data()[i] + share * sum;
-        change = std::max(change, std::fabs(value - f[i])), least = std::max(least, 1e-8 * std::fabs(value));
+        change = std::max(change, std::fabs(value - f[i])), least = std::max(least, 1e-7 * std::fabs(value));
         f[i] = value;
       }
     }

@@ -47,8 +47,27 @@ void products_of(const T* rows, int64_t n, const float* others, int64_t count, i
   for (; r < n; ++r) product_rows<1>(rows + r * d, others, count, d, out + r * count);
 }
 
+// Each with each: half of them, the others are the same.
+void products_among(const float* rows, int64_t n, int64_t d, float* out) {
+  for (int64_t r = 0; r < n; r += 4) {
+    const int64_t some = n - r < 4 ? n - r : 4;
+    for (int64_t c = r; c < n; c += 4) {
+      if (some == 4 && c + 4 <= n) {
+        product_block<4, 4>(rows + r * d, rows + c * d, d, out + r * n + c, n);
+      } else {
+        for (int64_t i = r; i < r + some; ++i)
+          for (int64_t j = c; j < n && j < c + 4; ++j) product_block<1, 1>(rows + i * d, rows + j * d, d, out + i * n + j, n);
+      }
+    }
+  }
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t j = 0; j < i; ++j) out[i * n + j] = out[j * n + i];
+}
+
 void products(const void* rows, bool bytes, int64_t n, const float* others, int64_t count, int64_t d, float* out) {
-  if (bytes)
+  if (rows == others && n == count)
+    products_among(others, n, d, out);
+  else if (bytes)
     products_of(static_cast<const int8_t*>(rows), n, others, count, d, out);
   else
     products_of(static_cast<const float*>(rows), n, others, count, d, out);
