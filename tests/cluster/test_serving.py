@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +21,7 @@ pytest.importorskip("ray", reason="ray is not installed: make test-cluster insta
 from sketchseek.cluster import engine as engine_module
 from sketchseek.cluster.fleet import ClusterOptions
 from sketchseek.cluster.index import ClusterIndex
+from sketchseek.cluster.shard import GROUP_OF, GROUPS
 
 DEADLINE = 60.0  # of tests that are not about deadlines, on machines with much else to do
 
@@ -209,3 +212,39 @@ def test_two_fronts_share_the_shards(cluster: Any, collection: Path, drawings: A
             assert other.fleet.counts["started"] == 0
         assert one.search(drawings[0]).covered == 1.0, "the other front has left, and took nothing along"
     assert eventually(lambda: not any(alive(pid) for pid in pids[0]), 30), "nobody uses them any more"
+
+
+def test_a_front_without_work_rests(spread: ClusterIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    rounds: list[float] = []
+    real = spread.fleet._tend
+    monkeypatch.setattr(spread.fleet, "_tend", lambda: rounds.append(time.monotonic()) or real())
+    assert eventually(lambda: len(rounds) >= 8, 60)
+    assert len(rounds) < 50 * (rounds[-1] - rounds[0]), "rounds a second"
+
+
+def test_scans_take_turns_and_rows_are_fetched_meanwhile(cluster: Any) -> None:
+    import ray
+
+    class Watched:
+        def __init__(self) -> None:
+            self.scanning = self.most = 0
+            self.fetched = threading.Event()
+
+        def top(self) -> bool:
+            self.scanning += 1
+            self.most = max(self.most, self.scanning)
+            done = self.fetched.wait(60)
+            self.scanning -= 1
+            return done
+
+        def rows(self) -> None:
+            self.fetched.set()
+
+        def at_once(self) -> int:
+            return self.most
+
+    actor = ray.remote(concurrency_groups=GROUPS)(Watched).options(num_cpus=0).remote()
+    scans = [actor.top.options(concurrency_group=GROUP_OF["top"]).remote() for _ in range(4)]
+    ray.get(actor.rows.options(concurrency_group=GROUP_OF["rows"]).remote())
+    assert all(ray.get(scans))
+    assert ray.get(actor.at_once.remote()) == 1

@@ -20,7 +20,7 @@ MISSING_EXTRA = "A cluster needs the extra: pip install 'sketchseek[cluster]'."
 NAMESPACE = "sketchseek"
 LOCAL = "local"
 CONNECT_S = 5.0
-_LOCAL_STORE_BYTES = 128 << 20  # rows are not kept in Ray's object store, and questions don't pass through it
+_LOCAL_STORE_BYTES = 128 << 20  # rows are not kept in Ray's object store; large answers pass through it
 
 
 class ClusterError(SketchseekError):

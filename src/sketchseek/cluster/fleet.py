@@ -433,7 +433,7 @@ class Fleet:
         if self._watch is not None:
             self._watch.join(timeout=5)
         left = []
-        for replica in self._replicas.values():
+        for replica in list(self._replicas.values()):
             with suppress(Exception):
                 left.append(replica.actor.leave.remote(self._front))
         with suppress(Exception):
