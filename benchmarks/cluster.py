@@ -26,7 +26,7 @@ import numpy as np
 
 from sketchseek import Index, Sketch
 from sketchseek.cluster.connection import NAMESPACE, joined
-from sketchseek.cluster.engine import ClusterEngine, likely, searching
+from sketchseek.cluster.engine import ClusterEngine, searching
 from sketchseek.cluster.fleet import ClusterOptions
 from sketchseek.cluster.index import ClusterIndex
 from sketchseek.contours.made_up import random_curves
@@ -46,21 +46,17 @@ DEADLINE = 30.0
 CLIENTS = (1, 4)
 TIMED = 200
 """Searches that are counted for searches a second."""
-SIMULATED = (1, 10, 100, 1000)
-DRAWS = 20_000
 ROUND_TRIP_MS = 0.3
-"""Modelled: between machines of one network, the median; log-normal, a fifth of them half as much again."""
+"""Modelled: between machines of one network."""
 SCAN_S = 0.5
 """Of the sizing table: so long may the shards' scan take."""
 CORES_A_SHARD = 16
 FRONT_BYTES_A_PICTURE, FRONT_BYTES_A_VIEW = 97, 36
 """The arrays that a front keeps, with paths of 60 bytes."""
-SLOW_SHARE, SLOW_MS = 0.002, 100.0
-"""Modelled: so many of a shard's answers are late by so much, as behind a neighbour or a pause."""
 
 
 def main() -> None:
-    """Overhead, throughput, recovery, simulation, sizes."""
+    """Overhead, throughput, recovery, sizes."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pictures", type=int, default=20_000)
     parser.add_argument("--views", type=int, default=1)
@@ -75,7 +71,7 @@ def main() -> None:
         with one_core(), joined("local"):
             service = measured(where, drawings, args)
             recovery(where, drawings, args.recoveries)
-        simulation(service)
+        sizes(service)
     finally:
         shutil.rmtree(folder)
 
@@ -149,7 +145,7 @@ def timed(work: Callable[[], Any]) -> float:
     return 1e3 * (time.perf_counter() - began)
 
 
-def measured(where: Path, drawings: list[Sketch], args: argparse.Namespace) -> dict[str, Any]:
+def measured(where: Path, drawings: list[Sketch], args: argparse.Namespace) -> dict[str, float]:
     """Overhead and throughput; what a shard's answers take, and what an answer costs the front."""
     alone = Index.open(where, device="cpu")
     rows = len(alone._view.collection.engine)
@@ -159,7 +155,8 @@ def measured(where: Path, drawings: list[Sketch], args: argparse.Namespace) -> d
     print(
         "\n| shards | searches | ms on one machine | on the cluster | more (pairs) |\n|---|---|---|---|---|"
     )
-    service: dict[str, Any] = {}
+    service: dict[str, float] = {}
+    costs = {}
     throughput = []
     for shards in SHARDS:
         options = ClusterOptions(shards=shards, deadline=DEADLINE)
@@ -179,16 +176,13 @@ def measured(where: Path, drawings: list[Sketch], args: argparse.Namespace) -> d
             more = statistics.median(np.subtract(spread, local))
             medians = f"{statistics.median(local):.1f} | {statistics.median(spread):.1f} | {more:.1f}"
             print(f"| {shards} | {len(local):,} | {medians} |", flush=True)
-            top, _ = tops(index, drawings[:200], CANDIDATES)
+            top, costs[shards] = tops(index, drawings[:200], CANDIDATES)
             for clients in CLIENTS:
                 throughput.append((shards, clients, statistics.median(top), *rate(index, drawings, clients)))
             if shards == 1:
-                asked = {n: tops(index, drawings[:200], likely(CANDIDATES, 1 / n)) for n in SIMULATED}
-                service["top"] = {n: took for n, (took, _) in asked.items()}
-                service["answer"] = {n: cost for n, (_, cost) in asked.items()}
-                status = index.fleet.status()[0]
-                service["bytes"] = status["bytes"] / rows
-                service["rows"] = rows
+                service["row_us"] = 1e3 * statistics.median(top) / rows
+                service["row_bytes"] = index.fleet.status()[0]["bytes"] / rows
+    service["answer_ms"] = (costs[SHARDS[-1]] - costs[1]) / (SHARDS[-1] - 1)
     print(
         "\n| shards | at once | ms for the first question | searches a second | ms of the front's processor "
         "| of the shards' | other load |\n|---|---|---|---|---|---|---|"
@@ -289,51 +283,23 @@ def recovery(where: Path, drawings: list[Sketch], times: int) -> None:
             )
 
 
-def simulation(service: dict[str, Any]) -> None:
-    """Latency of the first question by the number of shards, each with the rows of the measured one."""
-    random = np.random.default_rng(2)
-    rows = service["rows"]
-    per_row = 1e3 * statistics.median(service["top"][1]) / rows
-    print(f"\n{per_row:.2f} µs a row, {service['bytes']:.0f} bytes a row; one shard of {rows:,}, one thread:")
-    for shards in SIMULATED:
-        took = service["top"][shards]
-        print(
-            f"asked for {likely(CANDIDATES, 1 / shards)}: {statistics.median(took):.1f} ms, 99th percentile "
-            f"{np.percentile(took, 99):.1f}, {service['answer'][shards]:.3f} ms of the front"
-        )
-
-    def answer(measured_ms: list[float], shape: tuple[int, ...]) -> np.ndarray:
-        network = ROUND_TRIP_MS * random.lognormal(0, 0.5, shape)
-        slow = SLOW_MS * (random.random(shape) < SLOW_SHARE)
-        return random.choice(np.array(measured_ms), shape) + network + slow
-
-    print("\n| shards | rows | ms, median | 99th percentile |\n" + 4 * "|---" + "|")
-    for shards in SIMULATED:
-        draws = max(DRAWS // shards, 200)
-        took, cost = service["top"][shards], service["answer"][shards]
-        own = cost * shards  # the front takes one answer after the other
-        times = np.maximum(answer(took, (draws, shards)).max(axis=1), own) + cost
-        print(
-            f"| {shards:,} | {shards * rows:,} | {np.median(times):.0f} | {np.percentile(times, 99):.0f} |",
-            flush=True,
-        )
-    sizes(per_row, service["bytes"], service["answer"])
-
-
-def sizes(per_row: float, row_bytes: float, costs: dict[int, float]) -> None:
+def sizes(service: dict[str, float]) -> None:
     """What collections take: memory, cores for half a second, the first answer; from the measured rates."""
+    per_row, row_bytes, cost = (service[name] for name in ("row_us", "row_bytes", "answer_ms"))
+    print(
+        f"\n{per_row:.2f} µs and {row_bytes:.0f} bytes a row; {cost:.2f} ms of the front's processor a shard"
+    )
     print(
         "\n| pictures | views each | shards' memory | a front's memory | cores | shards | first answer |"
         "\n|---|---|---|---|---|---|---|"
     )
-    for pictures in (10**6, 10**7, 10**8, 10**9, 10**10):
+    for pictures in (10**6, 10**7, 10**8, 10**9):
         for views in (1, 12):
             rows = pictures * views
             names = pictures * FRONT_BYTES_A_PICTURE + rows * FRONT_BYTES_A_VIEW
             cores = int(np.ceil(rows * per_row / (1e6 * SCAN_S)))
             shards = int(np.ceil(cores / CORES_A_SHARD))
-            cost = costs[max(n for n in SIMULATED if n <= shards)]
-            first = 1e3 * SCAN_S * min(1.0, rows * per_row / (1e6 * SCAN_S)) + ROUND_TRIP_MS + cost * shards
+            first = 1e3 * min(SCAN_S, rows * per_row / 1e6) + ROUND_TRIP_MS + cost * shards
             print(
                 f"| {pictures:,} | {views} | {_bytes(rows * row_bytes)} | {_bytes(names)} | {cores:,} | "
                 f"{shards:,} | {first / 1e3:.2f} s |"

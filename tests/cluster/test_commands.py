@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -220,14 +221,12 @@ class TestOnACluster:
     def test_a_cluster_on_this_machine(
         self, collection: Path, drawing: Path, tmp_path: Path, pictures: Path
     ) -> None:
-        before = _processes()
         index = tmp_path / "local"
-        made = run(
-            "index", pictures, "--index", index, "--detector", "canny", "--no-expansion", "--cluster", "local"
-        )
+        words = ["index", pictures, "--index", index, "--detector", "canny", "--no-expansion"]
+        made = run(*words, "--cluster", "local", OF_TEST=str(tmp_path))
         assert made.returncode == 0, made.stderr
         assert len(Index.open(index)) == 6
-        assert eventually(lambda: not (_processes() - before), 30), "the cluster ended with the command"
+        assert eventually(lambda: not _processes(tmp_path), 30), "the cluster ended with the command"
         assert made.stdout == ""
 
     def test_restart_is_a_command(self, cluster: Any, collection: Path) -> None:
@@ -270,16 +269,11 @@ def _status(where: Any) -> list[dict[str, Any]]:
     return [row for row in status()["shards"] if row.get("index") == str(where)]
 
 
-def _processes() -> set[int]:
-    """Of Ray's servers on this machine."""
-    found = set()
+def _processes(of_test: Path) -> list[int]:
+    """Those on this machine that a command was the beginning of."""
+    found = []
     for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                line = (folder / "cmdline").read_bytes()
-            except OSError:
-                continue
-            if b"gcs_server" in line or b"raylet/raylet" in line:
-                found.add(int(folder.name))
-    time.sleep(0.01)
-    return {pid for pid in found if alive(pid)}
+        with suppress(OSError):
+            if folder.name.isdigit() and f"OF_TEST={of_test}".encode() in (folder / "environ").read_bytes():
+                found.append(int(folder.name))
+    return [pid for pid in found if alive(pid)]
