@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,12 @@ class _Fetched:
     rows: Ids
     codes: NDArray[Any]
     norms: Scores
-    engine: NativeEngine
+    settings: Settings
+
+    @cached_property
+    def engine(self) -> NativeEngine:
+        """What scores them; whoever wants their codes alone does without."""
+        return NativeEngine(self.codes, self.norms, self.settings)
 
     def places(self, ids: Ids) -> Ids | None:
         """Where the rows are; None unless all of them are here."""
@@ -216,8 +222,7 @@ class ClusterEngine:
         found = self._ask("rows", {s: (self._layout.keys[s], r) for s, r in requests.items()})
         for shard, (some_codes, some_norms) in found.items():
             codes[wheres[shard]], norms[wheres[shard]] = some_codes, some_norms
-        engine = NativeEngine(codes, norms, settings)
-        return _Fetched(rows, codes, norms, engine), len(found) == len(requests)
+        return _Fetched(rows, codes, norms, settings), len(found) == len(requests)
 
     # --- rows where they are --------------------------------------------------------------------------
 
