@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -164,7 +165,7 @@ class Index:
 
     def add(
         self,
-        paths: Path | Sequence[Path],
+        paths: Path | Sequence[Path] | None = None,
         *,
         jobs: int | None = None,
         exclude: Sequence[str] = (),
@@ -177,35 +178,77 @@ class Index:
     ) -> Report:
         """Add new pictures under the paths, refresh changed ones, forget vanished ones.
 
-        A root that is missing or has become empty, as a drive that is not mounted, forgets nothing
-        unless `forget_missing`. Pictures that could not be read for want of memory, time or rights are
-        tried again if `retry`. What is damaged in the index is made again. May be interrupted and run
-        again: it goes on where it was. `device="cuda"` runs the networks on a graphics processor.
-        `workers` reads the pictures elsewhere, and `listings` lists folders there, see `IndexingOptions`.
+        Without paths, it goes over those of all runs before, each with what was excluded there. A root that
+        is missing or has become empty, as a drive that is not mounted, forgets nothing unless
+        `forget_missing`; pictures whose folder is gone are followed to where the same content is. Pictures
+        that could not be read for want of memory, time or rights are tried again if `retry`. What is damaged
+        in the index is made again. May be interrupted and run again: it goes on where it was.
+        `device="cuda"` runs the networks on a graphics processor. `workers` reads the pictures elsewhere, and
+        `listings` lists folders there, see `IndexingOptions`.
         """
-        from .indexing import IndexingOptions, update
-        from .indexing.repair import check
+        from .indexing import IndexingOptions, Report
 
-        roots = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
         options = IndexingOptions(jobs, exclude, forget_missing, retry, device, workers, listings)
+        if paths is not None:
+            given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+            return self._add(given, options, progress)
+        report = Report()
+        for excluded, roots in self._roots_by_exclusions().items():
+            if not report.interrupted:
+                report.include(self._add(roots, replace(options, exclude=[*excluded, *exclude]), progress))
+        return report
+
+    def _add(
+        self, roots: Sequence[str | bytes | os.PathLike[str]], options: Any, progress: Progress | None
+    ) -> Report:
+        from .indexing import update
+        from .indexing.repair import check
+        from .indexing.walk import absolute
+        from .storage.roots import note_roots
+
         try:
             store = self._writer()
             store.current.verify_little()  # what was noticed by a search, and is in no row that is read here
             report = update(store, roots, options, progress)
             self.refresh(save=True)
         except DamagedError:
-            self._repaired += check(self.location, repair=True, jobs=jobs).sentences()
+            self._repaired += check(self.location, repair=True, jobs=options.jobs).sentences()
             report = update(self._writer(), roots, options, progress)
             self.refresh(save=True)
         report.repaired, self._repaired = self._repaired, []
+        with suppress(OSError):
+            note_roots(self._location, map(absolute, roots), options.exclude)
         return report
+
+    def _roots_by_exclusions(self) -> dict[tuple[str, ...], list[bytes]]:
+        """The roots of all runs before, but for those that are gone and of which nothing is known."""
+        from .contours.objects import is_object
+        from .indexing.walk import holding
+        from .storage.roots import forget_roots, read_roots
+
+        roots = read_roots(self._location)
+        held = holding(roots, self._writer().table(["path"])["path"].to_pylist())
+        gone = [r for r in roots if r not in held and not is_object(r) and not os.path.lexists(r)]
+        with suppress(OSError):
+            forget_roots(self._location, gone)
+        groups: dict[tuple[str, ...], list[bytes]] = {}
+        for root, excluded in roots.items():
+            if root not in gone:
+                groups.setdefault(excluded, []).append(root)
+        if not groups:
+            raise SketchseekError(f"The index in {self._location} knows no folder to go over: name one.")
+        return groups
 
     def remove(self, paths: Path | Sequence[Path]) -> int:
         """Forget the pictures at or under the paths; how many there were."""
         from .indexing import remove
+        from .indexing.walk import absolute
+        from .storage.roots import forget_roots
 
         roots = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
         count = remove(self._writer(), roots)
+        with suppress(OSError):
+            forget_roots(self._location, map(absolute, roots))
         self.refresh(save=True)
         return count
 

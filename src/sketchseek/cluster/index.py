@@ -128,7 +128,7 @@ class ClusterIndex(Index):
         found.covered = round(1 - lost / max(len(layout.pictures), 1), 6)
         return found
 
-    def add(self, paths: Any, **options: Any) -> Report:
+    def add(self, paths: Any = None, **options: Any) -> Report:
         """See `Index.add`."""
         report = super().add(paths, **options)
         self._refresh_now()
