@@ -413,6 +413,7 @@ def _search(args: argparse.Namespace, clock: Clock, sketch: Any, index: Any) -> 
             "took_ms": round(1000 * took, 2),
             "present": hits.present,
             "covered": hits.covered,
+            "note": hits.note,
             "hits": [hit.to_dict() for hit in hits],
         }
         if args.verbose:
@@ -424,6 +425,8 @@ def _search(args: argparse.Namespace, clock: Clock, sketch: Any, index: Any) -> 
         print_hits(hits, sys.stdout, pictures=args.pictures)
         if args.verbose:
             say("  ".join(f"{name} {ms:.0f} ms" for name, ms in clock.laps.items()))
+    if hits.note is not None:
+        say(hits.note)
     if hits.covered < 1:
         say(f"Only {hits.covered:.0%} of the collection answered in time.")
     if not hits:
@@ -833,7 +836,9 @@ def _check_index(where: str) -> None:
 
     location = Location(where)
     if location.exists():
-        Index.open(where)
+        note = Index.open(where).note
+        if note is not None:
+            say(note)
     elif os.path.isdir(location.text) and set(os.listdir(location.text)) - {LOCK}:
         here = shlex.join(["sketchseek", "index", location.text, "--index", os.path.abspath(".sketchseek")])
         raise SketchseekError(f"{location} is a folder without an index. To make one of its pictures: {here}")

@@ -71,6 +71,7 @@ class Index:
         self._store = store
         self._lock = threading.RLock()
         self._describer: PictureDescriber | None = None
+        self._no_describer: str | None = None
         self._repaired: list[str] = []
         self._go_to(self._newest_snapshot(None, save=True))
 
@@ -356,8 +357,27 @@ class Index:
     def _network(self, recipe: Expansion, required: bool) -> PictureDescriber | None:
         """Loaded once: an index that grows while it is searched has a new view many times."""
         if self._describer is None:
-            self._describer = _describer(recipe, required)
+            try:
+                self._describer, self._no_describer = _describer(recipe), None
+            except NoDescriptorError:
+                raise
+            except SketchseekError as error:
+                if required:
+                    raise
+                self._no_describer = str(error)
         return self._describer
+
+    @property
+    def note(self) -> str | None:
+        """A sentence where the index knows what pictures depict, and drawings can't be asked about it."""
+        expansion = self.recipe.expansion
+        if expansion is None or self._describer is not None:
+            return None
+        if self._no_describer is None:
+            from .depiction.networks import lacking
+
+            return by_shape_alone(lacking(expansion.name))
+        return by_shape_alone(self._no_describer)
 
     @property
     def method(self) -> str:
@@ -373,8 +393,10 @@ class Index:
         options : the other fields of `sketchseek.search.search.Options`: offset, mirror, expand, blend,
             picked, method and so on.
         """
-        options = {**options, "method": options.get("method") or self.method}
-        return search(self._view, Sketch.of(sketch), Options(k, **options))
+        chosen = Options(k, **{**options, "method": options.get("method") or self.method})
+        hits = search(self._view, Sketch.of(sketch), chosen)
+        hits.note = by_shape_alone(self._no_describer) if chosen.blend is None else None
+        return hits
 
     def likeness(self, sketch: Sketch, identifier: str) -> float | None:
         """The cosine of what a drawing and a picture depict; None where the index does not know."""
@@ -503,7 +525,13 @@ def explained(sketch: Sketch, picture: Path, where: Path | None = None) -> tuple
     seen = picture_contours(os.fspath(picture), get_detector(recipe.detector if recipe else "neural"))
     smallest = recipe.smallest if recipe else SMALLEST
     network = None
-    describer = _describer(recipe.expansion, required=False) if recipe and recipe.expansion else None
+    describer = None
+    try:
+        describer = _describer(recipe.expansion) if recipe and recipe.expansion else None
+    except NoDescriptorError:
+        raise
+    except SketchseekError:
+        pass  # without the network, the shape can be explained
     if describer:
         from .depiction import Pictures, usual_mean
 
@@ -542,16 +570,18 @@ def _expansion(name: str) -> Expansion:
     return Expansion(describer.name, describer.version, describer.dimension)
 
 
-def _describer(recipe: Expansion, required: bool) -> PictureDescriber | None:
-    """The network that gave an index its descriptors; None when it is not installed and not required."""
+def by_shape_alone(reason: str | None) -> str | None:
+    """The sentence for a search that could not go by what pictures depict; None where it could."""
+    if reason is None:
+        return None
+    return f"By shape alone, though the index knows what its pictures depict: {reason}"
+
+
+def _describer(recipe: Expansion) -> PictureDescriber:
+    """The network that gave an index its descriptors."""
     from .depiction import get_describer
 
-    try:
-        describer = get_describer(recipe.name)
-    except SketchseekError:
-        if required:
-            raise
-        return None
+    describer = get_describer(recipe.name)
     if describer.version != recipe.version:
         raise NoDescriptorError(
             f"This index holds descriptors of {recipe.name} {recipe.version}, "
