@@ -17,6 +17,7 @@ from PIL import Image, ImageDraw
 
 import sketchseek
 from sketchseek import Index, Sketch
+from sketchseek.cli import main
 from sketchseek.errors import SketchseekError
 from sketchseek.search.hit import Pose
 from sketchseek.shape.views import SMALLEST, WHOLE
@@ -159,6 +160,44 @@ def test_a_file_of_time_zero_is_compared_by_its_content(
         report = index.add(path, jobs=1)
         assert (report.added, report.refreshed, report.unchanged) == expected
         assert (index.version == version) == (report.unchanged == 1), "nothing is written for nothing"
+
+
+def test_a_renamed_folder_is_followed(index: Index, pictures: Path, capsys: Any) -> None:
+    index.add(pictures, jobs=1)
+    before = {hit.id for hit in index.search(Sketch.from_strokes([[[0, 0], [9, 0], [9, 9]]]), k=9)}
+    renamed = pictures.rename(pictures.with_name("renamed"))
+    (renamed / "1.png").unlink()
+    assert main(["index", str(renamed), "--jobs", "1", "--index", index.location]) == 0
+    said = capsys.readouterr().err
+    assert f"{pictures} is not there any more: 5 of its pictures were found elsewhere" in said
+    assert "5 moved; 6 in the index" in said
+    index.refresh()
+    hits = index.search(Sketch.from_strokes([[[0, 0], [9, 0], [9, 9]]]), k=9)
+    assert {hit.id for hit in hits} == before
+    assert sum(Path(hit.picture).is_relative_to(renamed) for hit in hits) == 5
+
+
+def test_without_paths_the_folders_of_all_runs_before_are_gone_over(
+    index: Index, pictures: Path, tmp_path: Path, draw_picture: Any
+) -> None:
+    with pytest.raises(SketchseekError, match="knows no folder to go over"):
+        index.add(jobs=1)
+    other = tmp_path / "other"
+    other.mkdir()
+    draw_picture(other / "a.png", 30)
+    assert index.add(pictures, jobs=1, exclude=["inner"]).added == 4
+    assert index.add(other, jobs=1).added == 1
+    draw_picture(pictures / "new.png", 31)
+    (other / "a.png").unlink()
+    draw_picture(other / "b.png", 32)
+    report = index.add(jobs=1)
+    assert (report.added, report.forgotten, report.unchanged) == (2, 1, 4), "what is inside is excluded still"
+    renamed = other.rename(tmp_path / "renamed")
+    assert index.add(renamed, jobs=1).moved == 1
+    report = index.add(jobs=1)
+    assert (report.unchanged, report.kept) == (6, []), "nothing is known of the folder that was"
+    index.remove(pictures)
+    assert index.add(jobs=1).added == 0, "what was removed as a whole is no folder of this index any more"
 
 
 def test_a_root_that_never_was_is_a_mistake(index: Index, tmp_path: Path) -> None:

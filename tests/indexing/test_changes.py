@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sketchseek.contours.objects import Stat
-from sketchseek.indexing.changes import Known, compare, digest_of, moves
+from sketchseek.indexing.changes import Known, compare, digest_of, gone_with, moves
 from sketchseek.indexing.walk import Walk
 
 ROOT = b"/pictures"
@@ -127,12 +129,29 @@ def test_a_move_is_the_same_bytes_at_a_new_path_with_the_old_path_gone(tmp_path:
     assert list(moves(fresh, seen, [row], [row])) == [(fresh[0], row, Stat(7, 10**18))], "as it is now"
 
 
-def test_a_copy_is_not_a_move_nor_is_a_drive_that_is_not_mounted(tmp_path: Path) -> None:
+def test_a_copy_is_not_a_move(tmp_path: Path) -> None:
     (tmp_path / "new.jpg").write_bytes(b"content")
     (tmp_path / "still.jpg").write_bytes(b"content")
     fresh = [os.fsencode(tmp_path / "new.jpg")]
     seen = Walk(files={fresh[0]: Stat(7, 1)})
-    digest = digest_of(b"content")
-    copied = known(os.fsencode(tmp_path / "still.jpg"), size=7, digest=digest)
-    unmounted = known(os.fsencode(tmp_path / "drive" / "x.jpg"), size=7, digest=digest)
-    assert not list(moves(fresh, seen, [copied, unmounted], []))
+    copied = known(os.fsencode(tmp_path / "still.jpg"), size=7, digest=digest_of(b"content"))
+    assert not list(moves(fresh, seen, [copied], []))
+
+
+def test_a_picture_is_followed_out_of_a_folder_that_is_gone_and_not_out_of_one_that_nobody_sees(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "new.jpg").write_bytes(b"content")
+    fresh = [os.fsencode(tmp_path / "new.jpg")]
+    seen = Walk(files={fresh[0]: Stat(7, 1)})
+    row = known(os.fsencode(tmp_path / "gone" / "too" / "x.jpg"), size=7, digest=digest_of(b"content"))
+    assert [pair[:2] for pair in moves(fresh, seen, [row], [])] == [(fresh[0], row)]
+    assert gone_with(row.path) == os.fsencode(tmp_path / "gone")
+    assert gone_with(fresh[0]) is None
+    assert gone_with(b"s3://bucket/x.jpg") is None
+
+    def times_out(path: bytes) -> None:
+        raise TimeoutError(errno.ETIMEDOUT, "the drive does not answer")
+
+    monkeypatch.setattr(os, "lstat", times_out)
+    assert not list(moves(fresh, seen, [row], []))

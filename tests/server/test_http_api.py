@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -263,3 +264,18 @@ def test_every_error_is_one_sentence(client: TestClient) -> None:
         assert list(response.json()) == ["detail"]
         assert isinstance(response.json()["detail"], str)
         assert json.dumps(response.json()).count("Traceback") == 0
+
+
+def test_an_answer_says_when_the_network_of_the_index_is_not_there(
+    shape_pictures: Path, tmp_path: Path, vector_model: Any, star: Any
+) -> None:
+    network = tmp_path / "network.onnx"
+    network.write_bytes(vector_model())
+    index = Index.create(tmp_path / "index", detector="canny", expansion=f"onnx:{network}")
+    index.add(shape_pictures, jobs=1)
+    network.unlink()
+    with TestClient(create_app(tmp_path / "index"), base_url="http://127.0.0.1:8000") as client:
+        note = client.post("/api/search", json={"strokes": star}).json()["note"]
+        assert "network.onnx can't be read" in note
+        plain = client.post("/api/search", json={"strokes": star, "blend": 0, "expand": 0}).json()
+        assert plain["note"] is None

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..contours.drawing import Sketch
 from ..errors import SketchseekError
-from ..index import VIEWS_IN_A_BLINK, Index
+from ..index import VIEWS_IN_A_BLINK, Index, by_shape_alone
 from ..search.hit import Hits
 from ..search.options import Options
 from ..search.search import search
@@ -120,6 +120,7 @@ class ClusterIndex(Index):
         chosen = Options(k, **options)
         with searching(self.fleet.options.deadline) as scope:
             hits = search(view, Sketch.of(sketch), chosen)
+        hits.note = by_shape_alone(self._no_describer) if chosen.blend is None else None
         if not scope.lost:
             return hits
         layout: Layout = snapshot.codes.layout  # type: ignore[attr-defined]
@@ -127,10 +128,11 @@ class ClusterIndex(Index):
         reached = ~np.isin(shards, list(scope.lost))
         found = Hits([hit for hit, there in zip(hits, reached, strict=True) if there], hits.present)
         lost = sum(int(layout.pictures.of_shard[shard]) for shard in scope.lost)
+        found.note = hits.note
         found.covered = round(1 - lost / max(len(layout.pictures), 1), 6)
         return found
 
-    def add(self, paths: Any, **options: Any) -> Report:
+    def add(self, paths: Any = None, **options: Any) -> Report:
         """See `Index.add`."""
         report = super().add(paths, **options)
         self._refresh_now()

@@ -110,8 +110,8 @@ def moves(
 ) -> Iterator[tuple[bytes, Known, Stat]]:
     """Triples (new path, row, size and time there): the same bytes, where the row's own path is gone.
 
-    Gone means vanished from the folders walked, or missing from a folder elsewhere that is still there
-    (when the folder is gone too, it may be a drive that is not mounted).
+    Gone means vanished from the folders walked, or not there elsewhere, with its folder or without. That may
+    be a drive that is not mounted, of which this is a copy: its pictures are then added again once it is.
     """
     gone = {row.id for row in vanished}
     sizes = {walk.files[path].size for path in fresh}
@@ -120,7 +120,7 @@ def moves(
         if (
             row.size in sizes
             and row.path not in walk.files
-            and (row.id in gone or _left_its_folder(row.path))
+            and (row.id in gone or gone_with(row.path) is not None)
         ):
             candidates.setdefault(row.size, []).append(row)
     for path in fresh:
@@ -134,8 +134,19 @@ def moves(
             yield path, match, found[1]
 
 
-def _left_its_folder(path: bytes) -> bool:
-    return not os.path.lexists(path) and os.path.isdir(os.path.dirname(path))
+def gone_with(path: bytes) -> bytes | None:
+    """The highest folder, or the path itself, that is not there; None when it is, or nobody can tell."""
+    gone = None
+    while path and not is_object(path):
+        try:
+            os.lstat(path)
+            return gone
+        except (FileNotFoundError, NotADirectoryError):
+            gone = path
+            path = os.path.dirname(path)
+        except OSError:
+            return None
+    return None
 
 
 def digest_of(data: bytes) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from ..output.progress import Progress
 from ..shape.engine.device import usable
 from ..storage.schema import Recipe
 from ..storage.store import Change, Store
-from .changes import Changes, compare, moves
+from .changes import Changes, compare, gone_with, moves
 from .commits import Commits, Move, keep_tidy, read_known
 from .report import Report
 from .walk import Listings, Walk, absolute, below, holding, walk
@@ -94,7 +95,7 @@ def update(
     commits = Commits(store, known, report)
     try:
         commits.forget(changes.doubles, count=False)
-        moved = _follow_moves(changes, seen, commits)
+        moved = _follow_moves(changes, seen, commits, report)
         commits.forget(changes.vanished)
         changes.bare += [row for row in commits.known.values() if row.id in moved and row.lacks(**wanted)]
         _read(changes, commits, store, options, progress)
@@ -144,16 +145,22 @@ def _kept(
     return [(os.fsdecode(path), reason) for path, reason in kept]
 
 
-def _follow_moves(changes: Changes, seen: Walk, commits: Commits) -> set[str]:
-    """Give rows the new paths of their pictures; their ids."""
-    moved = set()
+def _follow_moves(changes: Changes, seen: Walk, commits: Commits, report: Report) -> set[str]:
+    """Give rows the new paths of their pictures; their ids. Folders that are gone altogether are reported."""
+    moved: dict[str, bytes] = {}
     for path, row, found in moves(changes.fresh, seen, commits.known.values(), changes.vanished):
         commits.add(Move(path, row, found))
-        moved.add(row.id)
+        moved[row.id] = row.path
     commits.flush()
+    rows = {row.id: row.path for row in commits.known.values() if row.id in moved}
+    paths = set(moved.values())
+    left = Counter(gone_with(moved[i]) for i, path in rows.items() if path != moved[i])
+    for folder, count in left.items():
+        if folder is not None and folder not in paths:
+            report.followed.append((os.fsdecode(folder), count))
     gone = {path for path in changes.fresh if path in commits.known}
     changes.fresh = [path for path in changes.fresh if path not in gone]
-    return moved
+    return set(moved)
 
 
 def cores() -> int:

@@ -289,6 +289,7 @@ class Service:
             "took_ms": round((found - began) * 1e3, 2),
             "present": hits.present,
             "covered": hits.covered,
+            "note": hits.note,
             "hits": [hit_body(hit) for hit in hits],
         }
         content = json.dumps(answer, separators=(",", ":"), allow_nan=False).encode()

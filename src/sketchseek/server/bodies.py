@@ -136,6 +136,7 @@ class SearchAnswer(BaseModel):
         description="The share of the collection that was looked at: less than 1 where some of it, on other "
         "machines, did not answer in time."
     )
+    note: str | None = Field(description="A sentence where less was asked than the index knows.")
     hits: list[HitBody]
 
 

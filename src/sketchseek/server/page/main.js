@@ -282,6 +282,7 @@ function explain(answer) {
   find("#status").textContent = answer.hits.length
     ? `Best of ${counted(folders.chosen?.pictures ?? answer.pictures)}, in ${Math.max(1, Math.round(answer.took_ms))} ms${part}`
     : `Nothing like it among ${counted(answer.pictures)}${part}`;
+  if (answer.note) find("#status").textContent += `. ${answer.note}`;
   if (!answer.hits.length) notice("nothing");
   find("#answers h2").textContent = shown.picked ? "More like these" : verdict(answer);
   find("#answers h2").hidden = false;
