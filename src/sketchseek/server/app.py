@@ -56,14 +56,20 @@ from .searches import BusyError, DisconnectedError, Searches, SupersededError
 from .security import Gate, problem
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ..contours.drawing import Sketch
     from ..index import Index
-    from ..search.hit import Hit, Pose
+    from ..search.hit import Hit
 
 Drawn = TypeVar("Drawn", SearchBody, ExplainBody)
 LOG = logging.getLogger("sketchseek.server")
 CORES = os.cpu_count() or 1
 FRESH = "private, max-age=300"
 """Thumbnails may be shown again for five minutes without asking; after that the ETag decides."""
+POINT_BYTES = 32
+"""What a point of an outline takes in JSON at most, its share of the brackets around its stroke included."""
 ASKED = "private, no-cache"
 """Of a picture's own file the browser asks each time whether it is still there, and the same."""
 
@@ -282,7 +288,7 @@ class Service:
             threads=threads,
         )
         found = time.perf_counter()
-        answer = {
+        answer: dict[str, Any] = {
             "sketch": sketch.name,
             "pictures": len(index),
             "method": index.method,
@@ -290,9 +296,12 @@ class Service:
             "present": hits.present,
             "covered": hits.covered,
             "note": hits.note,
-            "hits": [hit_body(hit) for hit in hits],
+            "drawing": polylines(sketch.simplified(self.limits.points).strokes),
+            "hits": [{**hit.to_dict(), "picture": as_text(hit.picture)} for hit in hits],
         }
-        content = json.dumps(answer, separators=(",", ":"), allow_nan=False).encode()
+        if options.outlines:
+            outlined(answer["hits"], hits, sketch, self.limits.answer_bytes - len(as_json(answer)))
+        content = as_json(answer)
         stages = {
             "queue": began - asked,
             "sketch": drawn - began,
@@ -416,14 +425,23 @@ def busy(what: str) -> HTTPException:
     return HTTPException(503, f"Too many {what}; try again.", {"retry-after": "1"})
 
 
-def hit_body(hit: Hit) -> dict[str, Any]:
-    """A hit as JSON."""
+def outlined(bodies: list[dict[str, Any]], hits: Sequence[Hit], sketch: Sketch, room: int) -> None:
+    """Add to hits the drawing's strokes where they were found, in so many bytes in all."""
+    if not hits:
+        return
+    light = sketch.simplified(max(2, room // len(hits) // POINT_BYTES))
+    for body, hit in zip(bodies, hits, strict=True):
+        body["outline"] = polylines(hit.outline(light))
 
-    def placed(pose: Pose) -> list[Any]:
-        return [stroke.round(1).tolist() for stroke in hit.outline(pose=pose)]
 
-    also = [{**place.to_dict(), "outline": placed(place.pose)} for place in hit.also]
-    return {**hit.to_dict(), "picture": as_text(hit.picture), "outline": placed(hit.pose), "also": also}
+def polylines(strokes: Sequence[NDArray[np.float32]]) -> list[list[list[float]]]:
+    """Strokes in JSON, to a tenth of a pixel; in double precision, since .1 takes 19 digits in single."""
+    return [stroke.astype(float).round(1).tolist() for stroke in strokes]
+
+
+def as_json(answer: dict[str, Any]) -> bytes:
+    """An answer's bytes; a name in another script than ours takes no more than it does on disk."""
+    return json.dumps(answer, separators=(",", ":"), allow_nan=False, ensure_ascii=False).encode()
 
 
 def lists(texts: dict[str, Any]) -> dict[str, list[str]]:

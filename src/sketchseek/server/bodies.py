@@ -54,6 +54,10 @@ class SearchFields(BaseModel):
     folder: str | None = Field(
         None, max_length=4096, description="Only pictures in this folder and those below; see /api/folders."
     )
+    outlines: bool = Field(
+        True,
+        description="Whether each hit has its `outline`; without, `drawing` and where it lies say the same.",
+    )
     page: str | None = Field(
         None,
         max_length=64,
@@ -99,7 +103,6 @@ class PlaceBody(BaseModel):
     scale: float
     mirrored: bool
     rotation: float = Field(description="Degrees, clockwise.")
-    outline: list[list[list[float]]]
 
 
 class HitBody(BaseModel):
@@ -120,7 +123,11 @@ class HitBody(BaseModel):
     )
     width: int
     height: int
-    outline: list[list[list[float]]] = Field(description="The drawing's strokes, in the picture's pixels.")
+    outline: list[list[list[float]]] | None = Field(
+        None,
+        description="The drawing's strokes, in the picture's pixels: with fewer points than `drawing` where "
+        "there are many hits.",
+    )
     also: list[PlaceBody] = Field(description="Where else in the picture, best first.")
 
 
@@ -137,6 +144,10 @@ class SearchAnswer(BaseModel):
         "machines, did not answer in time."
     )
     note: str | None = Field(description="A sentence where less was asked than the index knows.")
+    drawing: list[list[list[float]]] = Field(
+        description="The drawing's strokes: turned as a place says, then mirrored if it is so, their tight "
+        "box is the place's box."
+    )
     hits: list[HitBody]
 
 

@@ -123,7 +123,7 @@ def _strokes(data: bytes, max_pixels: int, box: list[float] | None) -> bytes:
     sketch = Sketch.load(data, box=box, max_pixels=max_pixels)
     picture = sketch.picture
     answer = {
-        "strokes": [stroke.round(2).tolist() for stroke in sketch.strokes],
+        "strokes": [stroke.astype(float).round(2).tolist() for stroke in sketch.strokes],
         "pixels": None if picture is None else base64.b64encode(picture.tobytes()).decode(),
         "size": None if picture is None else picture.shape,
     }

@@ -33,7 +33,7 @@ const send = (path, body, signal) =>
 
 /** Hits for strokes or for a picture; the server drops an older search of this page that still waits. */
 export function search(query, signal) {
-  const { picture, ...options } = { ...query, page };
+  const { picture, ...options } = { ...query, page, outlines: false }; // the page places the drawing itself
   if (!picture) return send("api/search", options, signal);
   const body = new FormData();
   body.append("picture", picture);

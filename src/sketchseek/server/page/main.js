@@ -211,13 +211,12 @@ const query = () => ({
   ...(folders.chosen && { folder: folders.chosen.folder }),
 });
 
-/** The hits of an answer, with an outline for each further place: the strokes there, or its box. */
-function placedHits(answer, { strokes }) {
-  const around = ([x0, y0, x1, y1]) => [[[x0, y0], [x1, y0], [x1, y1], [x0, y1], [x0, y0]]];
-  for (const { also = [] } of answer.hits) {
-    for (const place of also) place.outline ??= strokes ? placed(strokes, place) : around(place.box);
+/** The hits of an answer, with an outline for each place: the drawing, which is sent once, placed there. */
+function placedHits({ hits, drawing }) {
+  for (const hit of hits) {
+    for (const place of [hit, ...(hit.also ?? [])]) place.outline ??= placed(drawing, place);
   }
-  return answer.hits;
+  return hits;
 }
 
 /** Search for what is drawn. New hits are shown from their top, unless nobody asked for them (`inPlace`). */
@@ -237,7 +236,7 @@ async function search({ inPlace = false } = {}) {
   performance.mark("search");
   try {
     const answer = await patiently(() => api.search(wanted, mine.signal), current);
-    const hits = placedHits(answer, wanted);
+    const hits = placedHits(answer);
     const good = worth(answer);
     if (!(await results.show(hits.slice(0, good), current))) return;
     performance.measure("pen up to results", "search");
@@ -342,7 +341,7 @@ async function showMore() {
   try {
     const answer = await api.search({ ...before, offset: from }, asking.signal);
     if (shown !== before || from !== results.hits.length) return;
-    const hits = placedHits(answer, before);
+    const hits = placedHits(answer);
     const good = everything ? hits.length : worth(answer, from);
     results.append(hits.slice(0, good));
     showEnding(answer, hits.slice(good));
