@@ -107,7 +107,7 @@ def test_what_is_the_same_is_stacked(visit: Visit, keep: Keep, address: str) -> 
 def test_the_outline_is_explained_once(visit: Visit, address: str) -> None:
     page = visit(address)
     search_after(page, lambda: draw_with_mouse(page, STAR))
-    expect(page.locator("#legend")).to_contain_text("drawn as strongly as it fits")
+    expect(page.locator("#legend")).to_contain_text("the stronger the line, the better it fits")
     page.get_by_role("button", name="Got it").click()
     expect(page.locator("#legend")).to_be_hidden()
     search_after(page, page.reload)

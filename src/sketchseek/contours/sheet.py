@@ -21,6 +21,8 @@ STEP: Final = 14.0
 """Levels of grey by which a sheet is lighter than the desk beside it, on each side that shows."""
 EDGE: Final = 0.03
 """Share of its sides that is cut off: shadows, and corners that curl."""
+PALE, COLOURFUL = 100, 0.3
+"""Paper is at least so light, and its colours differ by less than this share of the lightest."""
 PLAIN, INK = 0.75, 0.0015
 """At least this share of a sheet is bare paper, and this one is drawn on."""
 
@@ -109,7 +111,8 @@ def _straightened(pixels: Pixels, corners: Float) -> Pixels:
 
 def _drawn_on(sheet: Pixels) -> Pixels | None:
     """The sheet in grey, evenly lit; None where it is not mostly bare paper with something darker on it."""
-    if min(sheet.shape[:2]) < 32:
+    colour = np.median(sheet.reshape(-1, 3), axis=0)
+    if min(sheet.shape[:2]) < 32 or colour.max() < PALE or np.ptp(colour) > COLOURFUL * colour.max():
         return None
     grey = np.asarray(cv2.cvtColor(sheet, cv2.COLOR_RGB2GRAY))
     height, width = grey.shape
