@@ -66,7 +66,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     """Icons and photographs."""
-    photographs, icons = pictures()
+    photographs, _, icons = pictures()
     all_icons = sorted(icons.rglob("*.svg"))
     wanted = {"heart", "star", "anchor", "fish", "umbrella", "bell", "home", "cloud", "bulb", "rocket"}
     some = [*all_icons[::75], *(path for path in all_icons if path.stem in wanted)]

@@ -15,7 +15,7 @@ from ..errors import SketchseekError
 if TYPE_CHECKING:
     from ..index import Index
 
-PACKAGES = {"skimage": "data", "sklearn": "datasets/images", "pytablericons": "icons/outline"}
+PACKAGES = {"skimage": "data", "sklearn": "datasets/images", "pytablericons": "icons"}
 """Packages that carry pictures, and the folder in each: photographs, and thousands of icons under MIT."""
 PHOTOGRAPHS = "astronaut.png camera.png chelsea.png coffee.png horse.png motorcycle_left.png rocket.jpg"
 MORE_PHOTOGRAPHS = "china.jpg flower.jpg"
@@ -59,7 +59,7 @@ def pictures() -> list[Path]:
 
 def chosen() -> list[Path]:
     """The pictures of the demo, those that the installed packages have."""
-    icons = " ".join(f"{name}.svg" for name in ICONS.split())
+    icons = " ".join(f"outline/{name}.svg" for name in ICONS.split())
     names = (PHOTOGRAPHS, MORE_PHOTOGRAPHS, icons)
     paths = [folder / name for folder, some in zip(pictures(), names, strict=True) for name in some.split()]
     return [path for path in paths if path.exists()]

@@ -4,7 +4,7 @@ import { showExamples, showWall } from "./examples.js";
 import { Folders } from "./folders.js";
 import { fit, outline, placed } from "./geometry.js";
 import { farewell, looksRight, verdict, worth } from "./judgement.js";
-import { download, keep, restore } from "./memory.js";
+import { download, keep, noted, restore } from "./memory.js";
 import { Photo, readPhoto } from "./photo.js";
 import { Picks } from "./picks.js";
 import { Results } from "./results.js";
@@ -14,6 +14,7 @@ import { Viewer } from "./viewer.js";
 
 const PAGE_OF_HITS = 24;
 const MOST_IN_ZIP = 200;
+const LEGEND = "sketchseek.legend"; // noted where somebody has seen it
 const LOOK = { calm: 15000, waiting: 2000 }; // ms between two looks at the server
 const find = (selector) => document.querySelector(selector);
 const pad = new Sketchpad(find("#paper"));
@@ -299,20 +300,12 @@ function explain(answer) {
   if (!answer.hits.length) notice("nothing");
   find("#answers h2").textContent = shown.picked ? "More like these" : verdict(answer);
   find("#answers h2").hidden = false;
-  find("#legend").hidden = !answer.hits.length || hasSeen();
+  find("#legend").hidden = !answer.hits.length || noted(LEGEND) !== null;
 }
 
-/** Whether somebody has said that the legend is clear; `yes` says so. */
-function hasSeen(yes) {
-  try {
-    if (yes) localStorage.setItem("sketchseek.legend", "seen");
-    return Boolean(localStorage.getItem("sketchseek.legend"));
-  } catch {
-    return Boolean(yes);
-  }
-}
 find("#legend button").addEventListener("click", () => {
-  find("#legend").hidden = hasSeen(true);
+  find("#legend").hidden = true;
+  noted(LEGEND, "seen");
 });
 
 function trouble(problem) {
