@@ -226,6 +226,16 @@ def test_draw_and_see_where(visit: Callable[..., Page], keep: Keep, site: str, d
     keep(page, f"published-{draw.__name__.replace('_', '-')}")
 
 
+def test_it_begins_with_its_own_pictures(visit: Callable[..., Page], site: str) -> None:
+    page = visit(site)
+    expect(page.locator("#wall img")).to_have_count(32)
+    examples = page.locator("#examples button")
+    expect(examples).to_have_count(5)
+    wanted = examples.nth(1).get_attribute("title").removeprefix("Traced in ")
+    examples.nth(1).click()
+    assert found(page)[0] == wanted
+
+
 def test_keyboard(visit: Callable[..., Page], site: str) -> None:
     page = visit(site)
     page.locator("#paper").focus()

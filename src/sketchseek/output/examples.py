@@ -110,5 +110,13 @@ def clear_lines(strokes: Sequence[Sequence[Sequence[float]]]) -> tuple[float, St
         for at, end in ((0, line[0]), (-1, line[-1]))
     ]
     met = [np.hypot(*(np.concatenate(others) - end).T).min() < NEAR * extent for end, others in ends]
-    few = [cv2.approxPolyDP(line.astype(np.float32)[:, None], COARSE * extent, False)[:, 0] for line in kept]
-    return share * float(np.mean(met)), [line.astype(float).round(1).tolist() for line in few]
+    return share * float(np.mean(met)), [_fewer(line, COARSE * extent) for line in kept]
+
+
+def _fewer(line: NDArray[np.float64], tolerance: float) -> list[list[float]]:
+    """A polyline (n, 2) with fewer points, its ends kept."""
+    found = cv2.approxPolyDP(line.astype(np.float32)[:, None], tolerance, False)[:, 0].astype(float)
+    if not np.allclose(found[-1], line[-1]):  # of a closed line OpenCV drops the end
+        found = np.concatenate([found, line[-1:]])
+    points: list[list[float]] = found.round(1).tolist()
+    return points
