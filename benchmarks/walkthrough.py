@@ -26,7 +26,7 @@ OUT = Path(__file__).resolve().parents[1] / "docs" / "walkthrough"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 SETTLED_MS = 900
 SIZES = {(1440, 900): {}, (1024, 768): {}, (390, 844): {"phone": True}, (844, 390): {"phone": True}}
-SHEET, COLUMNS = 2400, {True: 5, False: 2}  # pixels across a sheet; pictures in a row, upright or not
+SHEET, COLUMNS = 1600, {True: 5, False: 2}  # pixels across a sheet; pictures in a row, upright or not
 WALK = {
     ("first-visit", 1440): "1-invitation",
     ("example", 1440): "2-example",
@@ -69,7 +69,7 @@ def main() -> None:
                     if wide == width and scheme == ("dark" if wide == 390 else "light"):
                         shots[name].thumbnail((1120, 1120))
                         shots[name].save(OUT / f"{told}.webp", quality=72, method=6)
-                sheet(shots).save(OUT / f"states-{width}x{height}-{scheme}.webp", quality=60, method=6)
+                sheet(shots).save(OUT / f"states-{width}x{height}-{scheme}.webp", quality=55, method=6)
         browser.close()
 
 
@@ -84,6 +84,7 @@ def visit(browser: Browser, size: tuple[int, int], scheme: str, *, phone: bool =
     context = browser.new_context(
         viewport={"width": size[0], "height": size[1]}, color_scheme=scheme, reduced_motion="reduce", **touch
     )
+    context.set_default_timeout(120_000)  # of a busy machine
     return context.new_page()
 
 
@@ -221,7 +222,7 @@ def sheet(shots: dict[str, Image.Image]) -> Image.Image:
     """All states of a size on one sheet, each with its name."""
     size = next(iter(shots.values())).size
     across = COLUMNS[size[1] > size[0]]
-    width = SHEET // across - 20 if size[1] < size[0] else 380
+    width = SHEET // across - 20 if size[1] < size[0] else 300
     height = width * size[1] // size[0]
     rows = -(-len(shots) // across)
     paper = Image.new("RGB", (across * (width + 20), rows * (height + 44)), (128, 128, 128))

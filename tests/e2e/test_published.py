@@ -397,6 +397,11 @@ HOSTILE = {
     "no steps": (changed(settings=lambda s: [*s[:-1], 0.0]), "codes"),
     "no translations": (changed(settings=lambda s: [*s[:4], 1e-300, *s[5:]]), "scales"),
     "no model": (changed(model=[]), "confidence"),
+    "pictures that there are not": (changed(begin={"pictures": [10**6], "examples": []}), "description"),
+    "no drawing": (
+        changed(begin={"pictures": [], "examples": [{"number": 0, "strokes": [[["x", 1]]]}]}),
+        "description",
+    ),
     "another place": (
         changed(names=lambda part: {**part, "file": "https://example.org/x.bin"}),
         "description",

@@ -95,6 +95,7 @@ function checked(manifest) {
   for (const list of [manifest.settings, manifest.model]) {
     require(Array.isArray(list) && list.length < 1e5 && list.every(Number.isFinite), sentence);
   }
+  manifest.begin ??= { pictures: [], examples: [] }; // a site that was published before there was one
   require(isBeginning(manifest.begin, pictures), sentence);
   return manifest;
 }
