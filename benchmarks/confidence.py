@@ -26,7 +26,6 @@ import numpy as np
 import line_art
 import twins
 from sketchseek.contours.drawing import Sketch
-from sketchseek.demo import EXCLUDE
 from sketchseek.demo import pictures as demo_pictures
 from sketchseek.depiction import PictureDescriber
 from sketchseek.errors import SketchseekError
@@ -70,6 +69,18 @@ class Remembering:
         if key not in self._known:
             self._known[key] = self._describer.drawing(strokes, kinds)
         return self._known[key]
+
+
+VARIANTS = ("off plus minus x check up down left right search star heart dollar share exclamation cog code",
+            "bolt question pin pause cancel small discount edit [0-9]")  # fmt: skip
+EXCLUDE = [
+    *(f"*-{word}.svg" for word in " ".join(VARIANTS).split()),
+    "brand-*",
+    "*letter-*",
+    "*number-*",
+    "*finger*",
+]
+"""Icons that are another icon with a mark on it, and those that are no things."""
 
 
 def sets() -> list[Experiment]:

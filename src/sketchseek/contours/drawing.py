@@ -91,12 +91,16 @@ class Sketch:
 
     @classmethod
     def from_image(cls, image: Image.Image, name: str = "drawing") -> Sketch:
-        """A Pillow image: of a drawing, its lines; of a photograph, its stronger contours."""
+        """A Pillow image: of a drawing, or a sheet that is drawn on, the lines; of a photograph, contours."""
         from .photograph import photograph_strokes
         from .picture import on_white, scaled
+        from .sheet import find_sheet
 
         if image.mode not in ("RGB", "RGBA") or max(image.size) > BITMAP_SIDE:
             image = scaled(image, min(max(image.size), BITMAP_SIDE))
+        sheet = find_sheet(np.asarray(image)) if image.mode == "RGB" else None
+        if sheet is not None:
+            return cls.from_bitmap(sheet, name)
         strokes = photograph_strokes(image)
         if strokes is None:
             return cls.from_bitmap(np.asarray(image), name)

@@ -90,6 +90,7 @@ def publish(
         "tables": parts.add_packed("tables", b"".join(table.tobytes() for table in tables)),
         "names": parts.add_packed("names", _names(names, shown)),
         "thumbnails": thumbnails,
+        "begin": _beginning(index),
     }
     manifest["version"] = hashlib.blake2b(json.dumps(manifest).encode(), digest_size=8).hexdigest()
     code = dict(_code(title, engines))
@@ -159,6 +160,17 @@ def _thumbnails(
         places += [(number, begin, end) for begin, end in pairwise(ends.tolist())]
         written.append(parts.add("thumbnails", b"".join(run)))
     return written, np.array(places, np.int32).reshape(-1, 3)
+
+
+def _beginning(index: Index) -> dict[str, Any]:
+    """Numbers of the pictures on the first page, and the drawings that are offered there."""
+    from ..output.examples import examples, shown_pictures, traced
+
+    offered = examples(index, traced, expand=0, blend=0.0)  # visitors search by shape
+    return {
+        "pictures": [picture["number"] for picture in shown_pictures(index)],
+        "examples": [{"number": one["number"], "strokes": one["strokes"]} for one in offered],
+    }
 
 
 def _names(names: list[str], labels: list[Label]) -> bytes:

@@ -176,6 +176,32 @@ class IndexBody(BaseModel):
     reveal: bool = Field(description="Whether this visitor may have pictures shown in their folders.")
 
 
+class ShownPicture(BaseModel):
+    """A picture of the collection."""
+
+    id: PictureId
+    picture: str = Field(description="Absolute path or URI.")
+    width: int
+    height: int
+
+
+class ExampleBody(ShownPicture):
+    """A drawing that finds this picture first."""
+
+    strokes: list[list[list[float]]]
+
+
+class ExplanationBody(BaseModel):
+    """Why a picture matched a drawing, or did not."""
+
+    sentence: str
+    details: str
+    points: list[list[float]] = Field(
+        description="[x, y, support]: where in the picture a point of the drawing lies, and from 0 to 1 how "
+        "much of the picture's contours it met."
+    )
+
+
 class FolderBody(BaseModel):
     """A folder that pictures are in."""
 

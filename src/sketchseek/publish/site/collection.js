@@ -128,6 +128,12 @@ export class Collection {
   get title() { return this.#index.title; }
   get version() { return this.#index.version; }
 
+  /** Some pictures to begin with, and drawings that lead back to one: with `strokes`. */
+  get some() { return this.#index.begin.pictures.map((number) => this.#known(number)); }
+  get examples() {
+    return this.#index.begin.examples.map(({ number, strokes }) => ({ ...this.#known(number), strokes }));
+  }
+
   /** The best k pictures after the first `offset` for strokes [[[x, y], ...], ...], as `search --json` gives them.
    *  turn: degrees either way, or "any". A search that is overtaken by a newer one rejects with an AbortError. */
   async search(strokes, { k = 20, offset = 0, mirror = true, turn = 0 } = {}) {

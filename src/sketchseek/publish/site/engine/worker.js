@@ -85,7 +85,20 @@ function checked(manifest) {
   for (const list of [manifest.settings, manifest.model]) {
     require(Array.isArray(list) && list.length < 1e5 && list.every(Number.isFinite), sentence);
   }
+  manifest.begin ??= { pictures: [], examples: [] }; // a site that was published before there was one
+  require(isBeginning(manifest.begin, pictures), sentence);
   return manifest;
+}
+
+/** Whether the pictures and drawings that the page begins with are some of the collection, and drawings. */
+function isBeginning(begin, count) {
+  const isPicture = (number) => whole(number, count - 1);
+  const isPoint = (point) => Array.isArray(point) && point.length === 2 && point.every(Number.isFinite);
+  const isLine = (line) => Array.isArray(line) && line.length > 0 && line.length < 1e4 && line.every(isPoint);
+  const isDrawing = (strokes) => Array.isArray(strokes) && strokes.length > 0 && strokes.length < 100 && strokes.every(isLine);
+  return Array.isArray(begin?.pictures) && begin.pictures.length < 100 && begin.pictures.every(isPicture) &&
+    Array.isArray(begin.examples) && begin.examples.length < 100 &&
+    begin.examples.every((example) => isPicture(example?.number) && isDrawing(example.strokes));
 }
 
 /** Names, titles and links of the pictures. */
@@ -249,7 +262,7 @@ async function open({ site, workers, most }) {
   setTimeout(warmUp, 100);
   return {
     slices: count > 1 ? slices(manifest, sizes, { frames, stored }, count) : [],
-    pictures, title: String(manifest.title ?? ""), version: String(manifest.version ?? ""), sizes, places,
+    pictures, title: String(manifest.title ?? ""), version: String(manifest.version ?? ""), sizes, places, begin: manifest.begin,
     thumbnails: manifest.thumbnails.map((part) => part.file), labels: labels(names, pictures),
   };
 }
