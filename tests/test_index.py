@@ -806,7 +806,8 @@ def test_a_drawing_in_a_corner_of_its_page_is_boxed_there(tmp_path: Path) -> Non
 
 def test_answers_do_not_depend_on_the_order_of_the_rows(filled: Index) -> None:
     """As kills, other processes and compaction leave it: to the last bit."""
-    from sketchseek.search.ranking import Collection, rank
+    from sketchseek.search.collection import Collection
+    from sketchseek.search.ranking import rank
     from sketchseek.shape.query import Query
 
     snapshot, settings = filled._snapshot, filled._view.settings
