@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from .contours.drawing import Sketch
 from .errors import DamagedError, NoDescriptorError, OtherPlaceError, SketchseekError
+from .output.arguments import MOST_WEIGHT
 from .search.collection import Collection
 from .search.hit import Hit, Hits
 from .search.options import Options
@@ -391,17 +392,25 @@ class Index:
         long = collection.has_windows and len(collection.engine) > VIEWS_IN_A_BLINK
         return "projections" if long else "exhaustive"
 
-    def search(self, sketch: Sketch | Source | Image.Image, k: int = 20, **options: Any) -> Hits:
+    def search(self, sketch: Sketch | Source | Image.Image | list[Any], k: int = 20, **options: Any) -> Hits:
         """The k pictures that show the drawing best.
 
-        sketch : also the path or the bytes of a file, or a Pillow image.
-        options : the other fields of `sketchseek.search.search.Options`: offset, mirror, expand, blend,
-            picked, method and so on.
+        sketch : also strokes [[[x, y], ...], ...], the path or the bytes of a file, or a Pillow image.
+        options : the other fields of `sketchseek.search.search.Options`: offset, mirror, expand, blend (at
+            most 5), picked, method, turn (also "any") and so on.
         """
-        chosen = Options(k, **options)
+        chosen = self._options(k, options)
         hits = search(self._view, Sketch.of(sketch), chosen)
         hits.note = by_shape_alone(self._no_describer) if chosen.blend is None else None
         return hits
+
+    def _options(self, k: int, given: dict[str, Any]) -> Options:
+        """The options of a search as they may be given."""
+        blend = given.get("blend")
+        if blend is not None and blend > MOST_WEIGHT:
+            raise ValueError(f"blend must be from 0 to {MOST_WEIGHT:g}, got {blend}")
+        turn = 180.0 if given.get("turn") == "any" else given.get("turn", 0.0)
+        return Options(k, **{**given, "turn": turn})
 
     def likeness(self, sketch: Sketch, identifier: str) -> float | None:
         """The cosine of what a drawing and a picture depict; None where the index does not know."""
