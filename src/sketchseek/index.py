@@ -16,6 +16,7 @@ from .search.collection import Collection
 from .search.hit import Hit, Hits
 from .search.options import Options
 from .search.search import search
+from .search.there import missing_last
 from .search.view import View
 from .shape.engine.device import engine_on
 from .shape.settings import DEFAULT_PRESET, Settings
@@ -392,7 +393,7 @@ class Index:
         return "projections" if long else "exhaustive"
 
     def search(self, sketch: Sketch | Source | Image.Image, k: int = 20, **options: Any) -> Hits:
-        """The k pictures that show the drawing best.
+        """The k pictures that show the drawing best, those that are not there any more after the others.
 
         sketch : also the path or the bytes of a file, or a Pillow image.
         options : the other fields of `sketchseek.search.search.Options`: offset, mirror, expand, blend,
@@ -401,7 +402,7 @@ class Index:
         chosen = Options(k, **options)
         hits = search(self._view, Sketch.of(sketch), chosen)
         hits.note = by_shape_alone(self._no_describer) if chosen.blend is None else None
-        return hits
+        return missing_last(hits)
 
     def likeness(self, sketch: Sketch, identifier: str) -> float | None:
         """The cosine of what a drawing and a picture depict; None where the index does not know."""
