@@ -554,8 +554,9 @@ def one_trouble(
                 answers(where)
             else:
                 told = check(where, repair=act != "check").sentences()
-    except SketchseekError:
+    except SketchseekError as error:
         found["said"] += 1
+        told = [str(error)]
     except BaseException as error:
         found["silent"].append(f"{name}: {type(error).__name__}: {error}")
         if isinstance(error, KeyboardInterrupt):

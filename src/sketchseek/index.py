@@ -210,33 +210,37 @@ class Index:
         from .storage.roots import note_roots
 
         try:
-            store = self._writer()
-            store.current.verify_little()  # what was noticed by a search, and is in no row that is read here
-            report = update(store, roots, options, progress)
-            self.refresh(save=True)
-        except DamagedError:
-            self._repaired += check(self.location, repair=True, jobs=options.jobs).sentences()
-            report = update(self._writer(), roots, options, progress)
-            self.refresh(save=True)
+            try:
+                store = self._writer()
+                store.current.verify_little()  # what a search noticed, and is in no row that is read here
+                report = update(store, roots, options, progress)
+                self.refresh(save=True)
+            except DamagedError:
+                self._repaired += check(self.location, repair=True, jobs=options.jobs).sentences()
+                report = update(self._writer(), roots, options, progress)
+                self.refresh(save=True)
+        except SketchseekError as error:
+            if not self._repaired:
+                raise
+            said, self._repaired = self._repaired, []  # what was given up is said, whatever comes after it
+            raise type(error)(" ".join(["Repaired:", *said, str(error)])) from error
         report.repaired, self._repaired = self._repaired, []
         with suppress(OSError):
             note_roots(self._location, map(absolute, roots), options.exclude)
         return report
 
     def _roots_by_exclusions(self) -> dict[tuple[str, ...], list[bytes]]:
-        """The roots of all runs before, but for those that are gone and of which nothing is known."""
+        """The roots of all runs before, but for those that are away and of which nothing is known."""
         from .contours.objects import is_object
         from .indexing.walk import holding
-        from .storage.roots import forget_roots, read_roots
+        from .storage.roots import read_roots
 
         roots = read_roots(self._location)
         held = holding(roots, self._writer().table(["path"])["path"].to_pylist())
-        gone = [r for r in roots if r not in held and not is_object(r) and not os.path.lexists(r)]
-        with suppress(OSError):
-            forget_roots(self._location, gone)
+        away = [r for r in roots if r not in held and not is_object(r) and not os.path.lexists(r)]
         groups: dict[tuple[str, ...], list[bytes]] = {}
         for root, excluded in roots.items():
-            if root not in gone:
+            if root not in away:
                 groups.setdefault(excluded, []).append(root)
         if not groups:
             raise SketchseekError(f"The index in {self._location} knows no folder to go over: name one.")
