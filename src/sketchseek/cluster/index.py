@@ -17,6 +17,7 @@ from ..errors import SketchseekError
 from ..index import VIEWS_IN_A_BLINK, Index, by_shape_alone
 from ..search.hit import Hits
 from ..search.search import search
+from ..search.there import missing_last
 from ..shape.engine import _engine
 from ..shape.views import shares
 from ..storage.location import Location, no_index
@@ -120,6 +121,7 @@ class ClusterIndex(Index):
         with searching(self.fleet.options.deadline) as scope:
             hits = search(view, Sketch.of(sketch), chosen)
         hits.note = by_shape_alone(self._no_describer) if chosen.blend is None else None
+        hits = missing_last(hits)
         if not scope.lost:
             return hits
         layout: Layout = snapshot.codes.layout  # type: ignore[attr-defined]

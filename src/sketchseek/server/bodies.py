@@ -130,6 +130,7 @@ class HitBody(BaseModel):
         "there are many hits.",
     )
     also: list[PlaceBody] = Field(description="Where else in the picture, best first.")
+    missing: bool = Field(description="The picture is not where the index knows it; such hits come last.")
 
 
 class SearchAnswer(BaseModel):
