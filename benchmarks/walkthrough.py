@@ -74,8 +74,8 @@ def main() -> None:
 
 
 def without_pictures(route: Route) -> None:
-    """The server says that it has none."""
-    route.fulfill(json={**route.fetch().json(), "pictures": 0})
+    """The server says that it has none; the command is anybody's."""
+    route.fulfill(json={**route.fetch().json(), "pictures": 0, "command": "sketchseek index ~/Pictures"})
 
 
 def visit(browser: Browser, size: tuple[int, int], scheme: str, *, phone: bool = False) -> Page:
