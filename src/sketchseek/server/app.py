@@ -160,6 +160,7 @@ class Service:
         yield
         self.greeting.over = True
         await rehearsal
+        await asyncio.to_thread(self.greeting.thread.shutdown)
         self.decoder.close()
         self.searches.close()
         self.threads.shutdown(wait=True, cancel_futures=True)
@@ -407,6 +408,7 @@ class Greeting:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._lock = threading.Lock()
+        self.thread = ThreadPoolExecutor(1, thread_name_prefix="greeting")  # who waits holds up no pictures
         self._made: tuple[int, list[dict[str, Any]]] | None = None
         self.loop: asyncio.AbstractEventLoop | None = None
         self.over = False  # the server is being stopped
@@ -681,7 +683,8 @@ def add_routes(app: FastAPI, service: Service) -> None:
         summary="Drawings to begin with, each of which finds one of the pictures first",
     )
     async def example_drawings() -> Any:
-        return await service.off_loop(begin, service.greeting.of)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(service.greeting.thread, begin, service.greeting.of)
 
     @app.get("/api/health", response_model=Health, responses=documented(), summary="Whether the server runs")
     async def health() -> dict[str, str]:
