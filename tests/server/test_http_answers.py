@@ -151,9 +151,7 @@ def test_an_upload_takes_little_memory(start_server: Callable, crowd: Path) -> N
         picture = io.BytesIO()
         small.save(picture, "PNG")
         for file in (picture.getvalue(), f'{SVG}<path d="M0 0L9 9L0 9Z"/></svg>'.encode()):
-            for _ in range(
-                3
-            ):  # on a machine with much to do the process that reads files may not start at once
+            for _ in range(3):  # under load the process that reads files may not start at once
                 answer = http.post("/api/search", files={"picture": file}, data={"k": "100"})
                 if answer.status_code == 200:
                     break
