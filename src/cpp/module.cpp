@@ -595,6 +595,9 @@ Out<int64_t> largest(In<float, 1> scores, int64_t k) {
 }
 
 }  // namespace
+
+void bind_tokens(nb::module_& m);  // tokens_module.cpp
+
 }  // namespace sketchseek
 
 NB_MODULE(_engine, m) {
@@ -645,4 +648,5 @@ NB_MODULE(_engine, m) {
       .def(nb::init<In<double, 1>, In<double, 1>, In<int32_t, 2>, In<float, 2>, In<int8_t, 2>, In<int8_t, 2>>(),
            "settings"_a, "model"_a, "pictures"_a, "frames"_a, "codes"_a, "made_up"_a)
       .def("search", &PublishedCollection::search, "strokes"_a, "lengths"_a, "k"_a, "offset"_a, "mirror"_a, "turn"_a);
+  bind_tokens(m);
 }

@@ -17,6 +17,7 @@ from . import dinov2, efficientnet, flat_art, networks, vgg16
 from .crow import crow
 from .drawing import RENDERINGS, render
 from .reference import Reference
+from .tokens import Codes, DrawnTokens, TokenSpace, ink_of
 from .weights import Tensors, read_tensors
 
 # What the networks saw in training: EfficientNet-Lite wants [-1, 1], most others ImageNet's statistics.
@@ -64,8 +65,20 @@ class PictureDescriber(Protocol):
     def reference(self) -> Reference | None:
         """What it sees in drawings and photographs of all kinds of things, if anybody showed them to it."""
 
+    @property
+    def tokens(self) -> TokenSpace | None:
+        """What its tokens are, if anybody learned them."""
+
     def __call__(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Describe one picture: (h, w, 3) RGB -> (dimension,). Where there are kinds, its kind comes last."""
+
+    def with_tokens(self, pixels: NDArray[np.uint8]) -> tuple[NDArray[np.float32], Codes | None]:
+        """The same, and the picture's tokens, by one look at it; None where there are none."""
+
+    def drawing_with_tokens(
+        self, strokes: Sequence[NDArray[np.float32]], kinds: Sequence[int] = (0, 1)
+    ) -> tuple[NDArray[np.float32] | None, list[DrawnTokens | None]]:
+        """What `drawing` gives, and the drawing's tokens as asked of each kind, by the same looks."""
 
     def drawing(
         self, strokes: Sequence[NDArray[np.float32]], kinds: Sequence[int] = (0, 1)
@@ -81,7 +94,7 @@ class Network:
     ----------
     name : str
     model : bytes
-        An ONNX model from (n, 3, h, w) to (n, c, y, x) or (n, c).
+        An ONNX model from (n, 3, h, w) to (n, c, y, x) or (n, c), and maybe to ``tokens`` (n, c, y, x).
     normalisation : tuple of two ndarrays of shape (3,)
         Mean and standard deviation of the colours, of 0..255, that the network was trained with.
     threads : int
@@ -116,24 +129,38 @@ class Network:
                 " and give a feature map (n, c, y, x) or a vector (n, c) first."
             )
         self._fixed: tuple[Any, ...] = tuple(inputs[0].shape[2:])
-        self._run: Callable[[NDArray[np.float32]], NDArray[np.float32]]
+        self._run: Callable[[NDArray[np.float32], int], Sequence[NDArray[np.float32]]]
         if device == "cuda":
             from ..contours.detectors.torch_graph import TorchGraph
 
-            self._run = TorchGraph(model, device, tf32=True)  # descriptors are kept in float16: ten bits
+            self._run = TorchGraph(
+                model, device, tf32=True
+            ).outputs  # descriptors are kept in float16: ten bits
         else:
-            given, wanted = inputs[0].name, outputs[0].name
-            self._run = lambda batch: session.run([wanted], {given: batch})[0]
+            given, names = inputs[0].name, [output.name for output in outputs]
+            self._run = lambda batch, count: session.run(names[:count], {given: batch})
         self._normalisation = normalisation
 
     def __call__(self, pixels: NDArray[np.uint8], longer_side: int) -> NDArray[np.float32]:
         """Describe one picture (h, w, 3) at about the size asked for, by a vector of length 1."""
+        return _pooled(self._outputs(pixels, longer_side, 1)[0])
+
+    def with_map(
+        self, pixels: NDArray[np.uint8], longer_side: int
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The same vector, and a map (c, y, x) of what is where in the picture, by one look at it."""
+        features, local = self._outputs(pixels, longer_side, 2)
+        return _pooled(features), local[0]
+
+    def _outputs(
+        self, pixels: NDArray[np.uint8], longer_side: int, count: int
+    ) -> Sequence[NDArray[np.float32]]:
+        """What the model gives, its first outputs."""
         height, width = self._size(pixels.shape[0], pixels.shape[1], longer_side)
         resized = cv2.resize(pixels, (width, height), interpolation=cv2.INTER_AREA)
         mean, deviation = self._normalisation
         normalised = (resized.astype(np.float32) - mean) / deviation
-        features = self._run(normalised.transpose(2, 0, 1)[None])
-        return crow(np.maximum(features[0], 0)) if features.ndim == 4 else unit(features[0])
+        return self._run(normalised.transpose(2, 0, 1)[None], count)
 
     def _size(self, height: int, width: int, longer_side: int) -> tuple[int, int]:
         """The model's own size if it has one, else both sides rounded to multiples of its stride."""
@@ -148,7 +175,7 @@ class OnnxDescriber:
 
     def __init__(self, name: str, version: str, network: Network) -> None:
         self.name, self.version = name, version
-        self.usual, self.reference, self.blend = None, None, 0.0
+        self.usual, self.reference, self.tokens, self.blend = None, None, None, 0.0
         self._network = network
         self.dimension = len(self(np.full((_STRIDE, _STRIDE, 3), 127, np.uint8)))
 
@@ -156,8 +183,18 @@ class OnnxDescriber:
         """Describe one picture: (h, w, 3) RGB -> (dimension,), of length 1."""
         return self._network(pixels, PICTURE_SIDE)
 
+    def with_tokens(self, pixels: NDArray[np.uint8]) -> tuple[NDArray[np.float32], None]:
+        """The same; nobody learned its tokens."""
+        return self(pixels), None
+
     def drawing(self, strokes: Sequence[NDArray[np.float32]], kinds: Sequence[int] = (0, 1)) -> None:
         """Nobody learned what drawings look like to this network."""
+
+    def drawing_with_tokens(
+        self, strokes: Sequence[NDArray[np.float32]], kinds: Sequence[int] = (0, 1)
+    ) -> tuple[None, list[DrawnTokens | None]]:
+        """Nobody learned that."""
+        return None, [None, None]
 
 
 class TaughtDescriber:
@@ -175,10 +212,16 @@ class TaughtDescriber:
         when it is first needed.
     learned : dict of str to ndarray
         ``projection`` (c, d); ``drawings`` and ``art_drawings`` (c,), the means of drawings.
+    tokens : TokenSpace, optional
     """
 
     def __init__(
-        self, name: str, version: str, sides: Mapping[str, Callable[[], Network]], learned: Tensors
+        self,
+        name: str,
+        version: str,
+        sides: Mapping[str, Callable[[], Network]],
+        learned: Tensors,
+        tokens: TokenSpace | None = None,
     ) -> None:
         self.name, self.version, self.blend = name, version, TAUGHT[name]
         self._sides = {side: cache(make) for side, make in sides.items()}
@@ -186,6 +229,7 @@ class TaughtDescriber:
         self._means = {side: learned[side].astype(np.float32) for side in _DRAWINGS}
         self.dimension = self._projection.shape[1] + 1
         self.usual, self.reference = _usual(learned), Reference.of_tensors(learned)
+        self.tokens = tokens
         self._sides[_PICTURES[0]]()  # what it lacks is said at once
 
     def __call__(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
@@ -193,22 +237,71 @@ class TaughtDescriber:
         kind = int(flat_art.is_flat_art(pixels))
         return np.append(self.as_kind(pixels, kind), np.float32(kind))
 
+    def with_tokens(self, pixels: NDArray[np.uint8]) -> tuple[NDArray[np.float32], Codes | None]:
+        """The same, and the picture's tokens, by one look at it."""
+        kind = int(flat_art.is_flat_art(pixels))
+        seen, codes = self.tokens_as_kind(pixels, kind)
+        return np.append(seen, np.float32(kind)), codes
+
     def as_kind(self, pixels: NDArray[np.uint8], kind: int) -> NDArray[np.float32]:
         """What it sees in a picture of that kind: (d,)."""
         return self._sides[_PICTURES[kind]]()(pixels, PICTURE_SIDE) @ self._projection
+
+    def tokens_as_kind(
+        self, pixels: NDArray[np.uint8], kind: int
+    ) -> tuple[NDArray[np.float32], Codes | None]:
+        """The same, and the picture's tokens."""
+        if self.tokens is None:
+            return self.as_kind(pixels, kind), None
+        seen, features = self.map_as_kind(pixels, kind)
+        return seen @ self._projection, self.tokens.encode(features, pixels.shape[:2], kind)
+
+    def map_as_kind(
+        self, pixels: NDArray[np.uint8], kind: int
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """What it sees in a picture of that kind, of as many components as the network has, and where."""
+        return self._sides[_PICTURES[kind]]().with_map(pixels, PICTURE_SIDE)
+
+    def drawn_map(
+        self, strokes: Sequence[NDArray[np.float32]], kind: int
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """What is where in a drawing, (c, y, x), by the rendering that tokens are taken from, and its ink."""
+        page = render(strokes, RENDERINGS[0], DRAWING_SIDE)
+        return self._sides[_DRAWINGS[kind]]().with_map(page, DRAWING_SIDE)[1], ink_of(page)
 
     def drawing(
         self, strokes: Sequence[NDArray[np.float32]], kinds: Sequence[int] = (0, 1)
     ) -> NDArray[np.float32]:
         """Describe a drawing: (2, d), centred on the mean of drawings, of length 1."""
         pages = [render(strokes, r, DRAWING_SIDE) for r in RENDERINGS]
-        found = {kind: self._drawing(_DRAWINGS[kind], pages) for kind in kinds}
-        return np.stack([found.get(kind, found[kinds[0]]) for kind in range(len(_DRAWINGS))])
+        sides = {kind: self._sides[_DRAWINGS[kind]]() for kind in kinds}
+        seen = {kind: [side(page, DRAWING_SIDE) for page in pages] for kind, side in sides.items()}
+        return self._of_looks(seen)
 
-    def _drawing(self, side: str, pages: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
-        network = self._sides[side]()
-        seen = unit(np.asarray(sum(network(page, DRAWING_SIDE) for page in pages)))
-        return unit((seen - self._means[side]) @ self._projection)
+    def drawing_with_tokens(
+        self, strokes: Sequence[NDArray[np.float32]], kinds: Sequence[int] = (0, 1)
+    ) -> tuple[NDArray[np.float32], list[DrawnTokens | None]]:
+        """The same, and the drawing's tokens as they are asked of each kind, by the same looks."""
+        if self.tokens is None:
+            return self.drawing(strokes, kinds), [None, None]
+        first, *others = [render(strokes, r, DRAWING_SIDE) for r in RENDERINGS]
+        ink = ink_of(first)
+        seen, tokens = {}, {}
+        for kind in kinds:
+            side = self._sides[_DRAWINGS[kind]]()
+            look, features = side.with_map(first, DRAWING_SIDE)
+            seen[kind] = [look, *(side(page, DRAWING_SIDE) for page in others)]
+            tokens[kind] = self.tokens.draw(features, ink, kind)
+        return self._of_looks(seen), [tokens.get(kind, tokens[kinds[0]]) for kind in range(len(_DRAWINGS))]
+
+    def _of_looks(self, seen: Mapping[int, Sequence[NDArray[np.float32]]]) -> NDArray[np.float32]:
+        """Of each kind what was seen in each rendering -> (2, d); that of another for a kind that lacks."""
+        means = {
+            kind: unit((unit(np.asarray(sum(looks))) - self._means[_DRAWINGS[kind]]) @ self._projection)
+            for kind, looks in seen.items()
+        }
+        other = next(iter(means.values()))
+        return np.stack([means.get(kind, other) for kind in range(len(_DRAWINGS))])
 
 
 class PairedDescriber:
@@ -224,7 +317,7 @@ class PairedDescriber:
 
     def __init__(self, first: TaughtDescriber, second: TaughtDescriber) -> None:
         self.name, self.blend, self._eyes = first.name, first.blend, (first, second)
-        self.reference = first.reference
+        self.reference, self.tokens = first.reference, first.tokens
         said = f"{second.version} {_SHARES} {_LENGTHS}".encode()
         self.version = f"{first.version}-{hashlib.sha256(said).hexdigest()[:8]}"
         self.dimension = first.dimension + second.dimension - 1
@@ -235,11 +328,26 @@ class PairedDescriber:
         kind = int(flat_art.is_flat_art(pixels))
         return np.append(_beside([eye.as_kind(pixels, kind) for eye in self._eyes]), np.float32(kind))
 
+    def with_tokens(self, pixels: NDArray[np.uint8]) -> tuple[NDArray[np.float32], Codes | None]:
+        """The same, and the picture's tokens, which are the first one's."""
+        kind = int(flat_art.is_flat_art(pixels))
+        first, second = self._eyes
+        seen, codes = first.tokens_as_kind(pixels, kind)
+        return np.append(_beside([seen, second.as_kind(pixels, kind)]), np.float32(kind)), codes
+
     def drawing(
         self, strokes: Sequence[NDArray[np.float32]], kinds: Sequence[int] = (0, 1)
     ) -> NDArray[np.float32]:
         """Describe a drawing: (2, d), centred on the mean of drawings, of length 1."""
         return _beside([eye.drawing(strokes, kinds) for eye in self._eyes], (1.0, 1.0))
+
+    def drawing_with_tokens(
+        self, strokes: Sequence[NDArray[np.float32]], kinds: Sequence[int] = (0, 1)
+    ) -> tuple[NDArray[np.float32], list[DrawnTokens | None]]:
+        """The same, and the drawing's tokens, which are the first one's."""
+        first, second = self._eyes
+        seen, tokens = first.drawing_with_tokens(strokes, kinds)
+        return _beside([seen, second.drawing(strokes, kinds)], (1.0, 1.0)), tokens
 
 
 def _beside(
@@ -269,7 +377,7 @@ def efficientnet_describer(
         "drawings": partial(side, "batch_norm"),
         "art_drawings": partial(side, "art_drawing"),
     }
-    return TaughtDescriber(name, version, sides, known)
+    return TaughtDescriber(name, version, sides, known, token_space(name))
 
 
 def dinov2_describer(
@@ -299,7 +407,9 @@ def dinov2_describer(
         "drawings": lambda: drawings("layer_norm"),
         "art_drawings": lambda: drawings("art_drawing"),
     }
-    return TaughtDescriber(name, f"{networks.digest(tensors)[:16]}-{ours[:8]}", sides, known)
+    return TaughtDescriber(
+        name, f"{networks.digest(tensors)[:16]}-{ours[:8]}", sides, known, token_space(name)
+    )
 
 
 def retuned(tensors: Tensors, names: Sequence[str], values: NDArray[np.floating[Any]]) -> Tensors:
@@ -423,10 +533,25 @@ def unit(vector: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
 
 
 @cache
+def token_space(name: str) -> TokenSpace | None:
+    """What training/tokens learned for a network, if it did."""
+    found = resources.files("sketchseek.depiction") / "data" / f"{name}-tokens.npz"
+    if not found.is_file():
+        return None
+    with resources.as_file(found) as path:
+        return TokenSpace(read_tensors(path))
+
+
+@cache
 def _learned(name: str) -> Tensors:
     """What training/drawings learned for a network: see its README."""
     with resources.as_file(resources.files("sketchseek.depiction") / "data" / f"{name}.npz") as path:
         return read_tensors(path)
+
+
+def _pooled(features: NDArray[np.float32]) -> NDArray[np.float32]:
+    """A map (1, c, y, x) or a vector (1, c) -> (c,), of length 1."""
+    return crow(np.maximum(features[0], 0)) if features.ndim == 4 else unit(features[0])
 
 
 def _line(error: Exception) -> str:

@@ -115,3 +115,17 @@ class PublishedCollection:
     def search(
         self, strokes: NDArray[np.float64], lengths: Ints, k: int, offset: int, mirror: bool, turn: float
     ) -> tuple[float, NDArray[np.float64]]: ...
+
+class PreparedTokens:
+    def __init__(
+        self,
+        tokens: Floats,
+        weights: Floats,
+        places: Ints,
+        across: int,
+        centroids: Floats,
+        scales: list[float],
+        mirror: bool,
+        overhang: int,
+    ) -> None: ...
+    def meet(self, codes: NDArray[np.uint8], build: str) -> tuple[Floats, NDArray[np.int16]]: ...
