@@ -144,7 +144,7 @@ def leftovers(index: Path) -> list[str]:
     used |= {f.deletion_file() for f in store.dataset.get_fragments() if f.deletion_file()}
     root = Path(store.location.table)
     there = {str(p.relative_to(root)) for part in ("data", "_deletions") for p in root.glob(f"{part}/*")}
-    allowed = {"pictures.lance", "lock", "seal", "snapshot.lock"}
+    allowed = {"pictures.lance", "lock", "seal", "snapshot.lock", "roots"}
     allowed |= {p.name for pattern in ("snapshot-*.bin", "expansion-*.codes") for p in index.glob(pattern)}
     return sorted(there - used) + sorted(p.name for p in index.iterdir() if p.name not in allowed)
 

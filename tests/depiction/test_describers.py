@@ -145,7 +145,7 @@ def test_a_map_follows_the_picture_and_costs_no_second_look(describer, monkeypat
     assert even.shape == (120, 20, 14)
     assert len(looks) == 1
     np.testing.assert_allclose(
-        vector @ describer._projection, describer.as_kind(pixels, 0), rtol=1e-4, atol=1e-5
+        describer._components @ vector, describer.as_kind(pixels, 0), rtol=1e-4, atol=1e-5
     )
     pixels[240:272, 48:80] = picture(32, 32)
     change = np.abs(describer.map_as_kind(pixels, 0)[1] - even).sum(axis=0)

@@ -124,7 +124,7 @@ def test_the_graph_is_what_the_papers_say():
     normalised = (pixels - np.array([123.675, 116.28, 103.53])) / np.array([58.395, 57.12, 57.375])
     expected = plain(tensors, normalised.transpose(2, 0, 1))
     expected /= np.linalg.norm(expected)
-    exact, local = Network("small", dinov2.build(tensors, quantised=False)).with_map(pixels, 224)
+    exact, local = Network("small", dinov2.build(tensors, quantised=False)).with_maps([pixels], 224)[0]
     np.testing.assert_allclose(exact, expected, atol=1e-4)
     assert local.shape == (WIDTH, 16, 16)  # of the last norm alone: so small a network has no block 5
     mean = local.mean(axis=(1, 2))
@@ -313,7 +313,7 @@ def test_an_index_of_dinov2_alone_is_refused_in_a_sentence(tmp_path, shelf):
     with pytest.raises(
         SketchseekError, match=f"{alone.version}, and .* is installed: index the pictures again"
     ):
-        _describer(Expansion("dinov2", alone.version, alone.dimension), required=True)
+        _describer(Expansion("dinov2", alone.version, alone.dimension))
 
 
 @pytest.fixture
@@ -511,11 +511,11 @@ def test_tokens_are_patches_of_middle_blocks_and_of_the_last():
         for name in [name for name in tensors if name.startswith("blocks.0.")]:
             deep[name.replace("blocks.0.", f"blocks.{block}.")] = tensors[name]
     pixels = np.random.default_rng(4).integers(0, 256, (224, 224, 3), dtype=np.uint8)
-    whole = Network("deep", dinov2.build(deep, quantised=False)).with_map(pixels, 224)[1]
+    whole = Network("deep", dinov2.build(deep, quantised=False)).with_maps([pixels], 224)[0][1]
     assert whole.shape == (3 * WIDTH, 16, 16)
     # The same network cut after block 5, without what the last norm does: that is the first third.
     shallow = {n: v for n, v in deep.items() if not re.match(r"blocks\.[6-9]\.", n)}
-    last = Network("cut", dinov2.build(shallow, quantised=False)).with_map(pixels, 224)[1][WIDTH:]
+    last = Network("cut", dinov2.build(shallow, quantised=False)).with_maps([pixels], 224)[0][1][WIDTH:]
     rows = whole[:WIDTH].reshape(WIDTH, -1).T
     rows = (rows - rows.mean(1, keepdims=True)) / np.sqrt(rows.var(1, keepdims=True) + 1e-6)
     expected = rows * tensors["norm.weight"] + tensors["norm.bias"]

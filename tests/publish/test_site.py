@@ -18,7 +18,6 @@ from sketchseek.errors import SketchseekError
 from sketchseek.publish import ENGINES, MANIFEST, publish
 from sketchseek.publish.names import Label, labelled, published_names, read_labels
 from sketchseek.publish.parts import distinct, packed, put
-from sketchseek.search.evidence import NAMES
 
 ENGINE = Path(__file__).parents[2] / "src" / "sketchseek" / "publish" / "engine"
 built = pytest.mark.skipif(
@@ -36,13 +35,6 @@ def site(index: Index, tmp_path_factory: pytest.TempPathFactory) -> Path:
     where = tmp_path_factory.mktemp("published") / "site"
     publish(index, where, title="Shapes & <signs>")
     return where
-
-
-def test_the_browser_knows_the_same_evidence() -> None:
-    """A list of its own, by which it refuses what another version published."""
-    worker = (ENGINE.parent / "site" / "engine" / "worker.js").read_text()
-    listed = worker.split("const EVIDENCE = [")[1].split("];")[0]
-    assert tuple(json.loads(f"[{listed.strip().rstrip(',')}]")) == NAMES
 
 
 def unpacked(site: Path, part: dict) -> bytes:

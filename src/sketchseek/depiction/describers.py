@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SketchseekError
+from ..shape.engine.native import products
 from . import dinov2, efficientnet, flat_art, networks, vgg16
 from .crow import crow
 from .drawing import RENDERINGS, render
@@ -143,24 +144,28 @@ class Network:
 
     def __call__(self, pixels: NDArray[np.uint8], longer_side: int) -> NDArray[np.float32]:
         """Describe one picture (h, w, 3) at about the size asked for, by a vector of length 1."""
-        return _pooled(self._outputs(pixels, longer_side, 1)[0])
+        return self.batch([pixels], longer_side)[0]
 
-    def with_map(
-        self, pixels: NDArray[np.uint8], longer_side: int
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """The same vector, and a map (c, y, x) of what is where in the picture, by one look at it."""
-        features, local = self._outputs(pixels, longer_side, 2)
-        return _pooled(features), local[0]
+    def batch(self, pictures: Sequence[NDArray[np.uint8]], longer_side: int) -> list[NDArray[np.float32]]:
+        """The same for pictures of one size, in one run of the network."""
+        return [_pooled(seen) for seen in self._outputs(pictures, longer_side, 1)[0]]
+
+    def with_maps(
+        self, pictures: Sequence[NDArray[np.uint8]], longer_side: int
+    ) -> list[tuple[NDArray[np.float32], NDArray[np.float32]]]:
+        """The same, each with a map (c, y, x) of what is where in the picture, by the same look at it."""
+        features, local = self._outputs(pictures, longer_side, 2)
+        return [(_pooled(seen), where) for seen, where in zip(features, local, strict=True)]
 
     def _outputs(
-        self, pixels: NDArray[np.uint8], longer_side: int, count: int
+        self, pictures: Sequence[NDArray[np.uint8]], longer_side: int, count: int
     ) -> Sequence[NDArray[np.float32]]:
-        """What the model gives, its first outputs."""
-        height, width = self._size(pixels.shape[0], pixels.shape[1], longer_side)
-        resized = cv2.resize(pixels, (width, height), interpolation=cv2.INTER_AREA)
+        """What the model gives for pictures of one size, its first outputs."""
+        height, width = self._size(pictures[0].shape[0], pictures[0].shape[1], longer_side)
+        resized = [cv2.resize(p, (width, height), interpolation=cv2.INTER_AREA) for p in pictures]
         mean, deviation = self._normalisation
-        normalised = (resized.astype(np.float32) - mean) / deviation
-        return self._run(normalised.transpose(2, 0, 1)[None], count)
+        normalised = (np.stack(resized).astype(np.float32) - mean) / deviation
+        return self._run(np.ascontiguousarray(normalised.transpose(0, 3, 1, 2)), count)
 
     def _size(self, height: int, width: int, longer_side: int) -> tuple[int, int]:
         """The model's own size if it has one, else both sides rounded to multiples of its stride."""
@@ -225,9 +230,9 @@ class TaughtDescriber:
     ) -> None:
         self.name, self.version, self.blend = name, version, TAUGHT[name]
         self._sides = {side: cache(make) for side, make in sides.items()}
-        self._projection = learned["projection"].astype(np.float32)
+        self._components = np.ascontiguousarray(learned["projection"].astype(np.float32).T)
         self._means = {side: learned[side].astype(np.float32) for side in _DRAWINGS}
-        self.dimension = self._projection.shape[1] + 1
+        self.dimension = len(self._components) + 1
         self.usual, self.reference = _usual(learned), Reference.of_tensors(learned)
         self.tokens = tokens
         self._sides[_PICTURES[0]]()  # what it lacks is said at once
@@ -245,7 +250,7 @@ class TaughtDescriber:
 
     def as_kind(self, pixels: NDArray[np.uint8], kind: int) -> NDArray[np.float32]:
         """What it sees in a picture of that kind: (d,)."""
-        return self._sides[_PICTURES[kind]]()(pixels, PICTURE_SIDE) @ self._projection
+        return products(self._components, self._sides[_PICTURES[kind]]()(pixels, PICTURE_SIDE))
 
     def tokens_as_kind(
         self, pixels: NDArray[np.uint8], kind: int
@@ -254,29 +259,28 @@ class TaughtDescriber:
         if self.tokens is None:
             return self.as_kind(pixels, kind), None
         seen, features = self.map_as_kind(pixels, kind)
-        return seen @ self._projection, self.tokens.encode(features, pixels.shape[:2], kind)
+        return products(self._components, seen), self.tokens.encode(features, pixels.shape[:2], kind)
 
     def map_as_kind(
         self, pixels: NDArray[np.uint8], kind: int
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """What it sees in a picture of that kind, of as many components as the network has, and where."""
-        return self._sides[_PICTURES[kind]]().with_map(pixels, PICTURE_SIDE)
+        return self._sides[_PICTURES[kind]]().with_maps([pixels], PICTURE_SIDE)[0]
 
     def drawn_map(
         self, strokes: Sequence[NDArray[np.float32]], kind: int
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """What is where in a drawing, (c, y, x), by the rendering that tokens are taken from, and its ink."""
         page = render(strokes, RENDERINGS[0], DRAWING_SIDE)
-        return self._sides[_DRAWINGS[kind]]().with_map(page, DRAWING_SIDE)[1], ink_of(page)
+        return self._sides[_DRAWINGS[kind]]().with_maps([page], DRAWING_SIDE)[0][1], ink_of(page)
 
     def drawing(
         self, strokes: Sequence[NDArray[np.float32]], kinds: Sequence[int] = (0, 1)
     ) -> NDArray[np.float32]:
         """Describe a drawing: (2, d), centred on the mean of drawings, of length 1."""
         pages = [render(strokes, r, DRAWING_SIDE) for r in RENDERINGS]
-        sides = {kind: self._sides[_DRAWINGS[kind]]() for kind in kinds}
-        seen = {kind: [side(page, DRAWING_SIDE) for page in pages] for kind, side in sides.items()}
-        return self._of_looks(seen)
+        found = {kind: self._drawing(_DRAWINGS[kind], pages) for kind in kinds}
+        return np.stack([found.get(kind, found[kinds[0]]) for kind in range(len(_DRAWINGS))])
 
     def drawing_with_tokens(
         self, strokes: Sequence[NDArray[np.float32]], kinds: Sequence[int] = (0, 1)
@@ -284,24 +288,22 @@ class TaughtDescriber:
         """The same, and the drawing's tokens as they are asked of each kind, by the same looks."""
         if self.tokens is None:
             return self.drawing(strokes, kinds), [None, None]
-        first, *others = [render(strokes, r, DRAWING_SIDE) for r in RENDERINGS]
-        ink = ink_of(first)
+        pages = [render(strokes, r, DRAWING_SIDE) for r in RENDERINGS]
+        ink = ink_of(pages[0])
         seen, tokens = {}, {}
         for kind in kinds:
-            side = self._sides[_DRAWINGS[kind]]()
-            look, features = side.with_map(first, DRAWING_SIDE)
-            seen[kind] = [look, *(side(page, DRAWING_SIDE) for page in others)]
-            tokens[kind] = self.tokens.draw(features, ink, kind)
-        return self._of_looks(seen), [tokens.get(kind, tokens[kinds[0]]) for kind in range(len(_DRAWINGS))]
+            looks = self._sides[_DRAWINGS[kind]]().with_maps(pages, DRAWING_SIDE)
+            seen[kind] = self._mean_look(_DRAWINGS[kind], [look for look, _ in looks])
+            tokens[kind] = self.tokens.draw(looks[0][1], ink, kind)
+        every = range(len(_DRAWINGS))
+        vectors = np.stack([seen.get(kind, seen[kinds[0]]) for kind in every])
+        return vectors, [tokens.get(kind, tokens[kinds[0]]) for kind in every]
 
-    def _of_looks(self, seen: Mapping[int, Sequence[NDArray[np.float32]]]) -> NDArray[np.float32]:
-        """Of each kind what was seen in each rendering -> (2, d); that of another for a kind that lacks."""
-        means = {
-            kind: unit((unit(np.asarray(sum(looks))) - self._means[_DRAWINGS[kind]]) @ self._projection)
-            for kind, looks in seen.items()
-        }
-        other = next(iter(means.values()))
-        return np.stack([means.get(kind, other) for kind in range(len(_DRAWINGS))])
+    def _drawing(self, side: str, pages: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
+        return self._mean_look(side, self._sides[side]().batch(pages, DRAWING_SIDE))
+
+    def _mean_look(self, side: str, looks: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+        return unit(products(self._components, unit(np.asarray(sum(looks))) - self._means[side]))
 
 
 class PairedDescriber:
@@ -550,8 +552,8 @@ def _learned(name: str) -> Tensors:
 
 
 def _pooled(features: NDArray[np.float32]) -> NDArray[np.float32]:
-    """A map (1, c, y, x) or a vector (1, c) -> (c,), of length 1."""
-    return crow(np.maximum(features[0], 0)) if features.ndim == 4 else unit(features[0])
+    """A map (c, y, x) or a vector (c,) -> (c,), of length 1."""
+    return crow(np.maximum(features, 0)) if features.ndim == 3 else unit(features)
 
 
 def _line(error: Exception) -> str:

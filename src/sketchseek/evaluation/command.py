@@ -13,7 +13,7 @@ from ..output.arguments import natural, positive, strength, weight
 
 if TYPE_CHECKING:
     from ..depiction import Depiction
-    from ..search.search import Options
+    from ..search.options import Options
     from .experiment import Experiment
 
 NAMES = {
@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Evaluate and print."""
     from ..output.progress import shown
-    from ..search.search import Options
+    from ..search.options import Options
     from ..shape.settings import DEFAULT_PRESET, Settings
     from . import datasets
     from .experiment import Experiment

@@ -13,15 +13,12 @@ from ..contours.objects import Stat, fetch, is_object, look
 from ..contours.source import open_regular
 from ..errors import SketchseekError
 from ..storage.schema import Recipe
-from .changes import digest_of
+from .changes import digest_of, trusted
 
 if TYPE_CHECKING:
     from ..contours.points import Points
     from ..contours.seeing import Contours
     from ..shape.settings import Floats
-
-RACY_NANOSECONDS = 2_000_000_000
-"""A file changed this recently could change again without its time showing it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +75,7 @@ class Same:
     path: bytes
     size: int
     modified: int
+    digest: bytes
     expansion: bytes | None = None
     shape: Shape | None = None
     tokens: bytes | None = None
@@ -160,7 +158,9 @@ class Reader:
             if content.digest == task.digest:
                 looked = self._look_alone(content.data) if task.lacks_expansion else (None, None)
                 shape = self._shape(self._contours(content.data)) if task.lacks_views else None
-                return Same(task.path, content.size, content.modified, looked[0], shape, looked[1])
+                return Same(
+                    task.path, content.size, content.modified, content.digest, looked[0], shape, looked[1]
+                )
             return self._describe(task.path, content)
         except SketchseekError as error:
             digest = b"" if _machine_failed(error) else content.digest
@@ -272,8 +272,7 @@ def read_steadily(path: bytes, attempts: int = 3) -> _Content:
         now = time.time_ns()
         before, data, after = _read_object(path) if is_object(path) else _read_file(path)
         if before == after and len(data) == after.size:
-            young = after.modified > now - RACY_NANOSECONDS
-            return _Content(data, after.size, 0 if young else after.modified, digest_of(data))
+            return _Content(data, after.size, trusted(after.modified, now), digest_of(data))
         time.sleep(0.1 * (attempt + 1))
     raise SketchseekError("The file kept changing while it was read.")
 

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import SketchseekError
-from ..search.evidence import NAMES
+from ..search.confidence import models
+from ..search.core import EVIDENCE
 from ..search.layout import Layout
 from .names import Label, labelled, published_names, read_labels
 from .parts import Parts, distinct, packed, put
@@ -73,7 +74,7 @@ def publish(
         codes.append({**parts.add_packed("codes", some.T.tobytes()), "rows": len(some)})
     ids = [view.id(i) for i in range(len(view))]
     thumbnails, places = _thumbnails(index, ids, parts, progress)
-    tables: list[np.ndarray[Any, Any]] = [layout.pictures, places, which, layout.frames, layout.made_up]
+    tables: list[np.ndarray[Any, Any]] = [layout.pictures, places, which, layout.frames, layout.synthetic]
     manifest: dict[str, Any] = {
         "format": FORMAT,
         "title": title,
@@ -81,14 +82,15 @@ def publish(
         "rows": len(layout.codes),
         "different": len(different),
         "dimensions": int(layout.codes.shape[1]),
-        "made_up": len(layout.made_up),
-        "evidence": list(NAMES),
+        "synthetic": len(layout.synthetic),
+        "evidence": list(EVIDENCE),
         "settings": layout.settings.tolist(),
-        "model": layout.model.tolist(),
+        "model": models()["shape"].numbers.tolist(),
         "codes": codes,
         "tables": parts.add_packed("tables", b"".join(table.tobytes() for table in tables)),
         "names": parts.add_packed("names", _names(names, shown)),
         "thumbnails": thumbnails,
+        "begin": _beginning(index),
     }
     manifest["version"] = hashlib.blake2b(json.dumps(manifest).encode(), digest_size=8).hexdigest()
     code = dict(_code(title, engines))
@@ -158,6 +160,17 @@ def _thumbnails(
         places += [(number, begin, end) for begin, end in pairwise(ends.tolist())]
         written.append(parts.add("thumbnails", b"".join(run)))
     return written, np.array(places, np.int32).reshape(-1, 3)
+
+
+def _beginning(index: Index) -> dict[str, Any]:
+    """Numbers of the pictures on the first page, and the drawings that are offered there."""
+    from ..output.examples import examples, shown_pictures, traced
+
+    offered = examples(index, traced, expand=0, blend=0.0)  # visitors search by shape
+    return {
+        "pictures": [picture["number"] for picture in shown_pictures(index)],
+        "examples": [{"number": one["number"], "strokes": one["strokes"]} for one in offered],
+    }
 
 
 def _names(names: list[str], labels: list[Label]) -> bytes:

@@ -169,12 +169,14 @@ class Hits(list[Hit]):
     present : in [0, 1], the chance that the collection has what was drawn at all.
     covered : in [0, 1], the share of the collection that was looked at: less than all where parts of it are
         on other machines, and some did not answer in time.
+    note : a sentence where less was asked than the index knows; None where there is nothing to say.
     """
 
     def __init__(self, hits: Iterable[Hit] = (), present: float = 0.0) -> None:
         super().__init__(hits)
         self.present = round(present, 6)
         self.covered = 1.0
+        self.note: str | None = None
 
     def _repr_html_(self) -> str:
         from ..output.html import gallery
