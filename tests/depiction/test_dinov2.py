@@ -520,3 +520,9 @@ def test_tokens_are_patches_of_middle_blocks_and_of_the_last():
     rows = (rows - rows.mean(1, keepdims=True)) / np.sqrt(rows.var(1, keepdims=True) + 1e-6)
     expected = rows * tensors["norm.weight"] + tensors["norm.bias"]
     np.testing.assert_allclose(last.reshape(WIDTH, -1).T, expected, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["cls_token", "blocks.x.norm1.weight", "blocks", "blocks.0"])
+def test_a_network_without_layers_lacks_a_tensor_with_a_name(name: str) -> None:
+    with pytest.raises(SketchseekError, match=r"it lacks the tensor '[a-z_.0-9]+'\."):
+        dinov2.canonical({name: np.zeros((1, 1, 4), np.float32), "pos_embed": np.zeros((1, 5, 4))})
