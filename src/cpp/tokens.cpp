@@ -56,7 +56,8 @@ INLINE void best_around(Work& work, int rows, int columns, int16_t zero) {
 }
 
 void meet(const DrawnView& drawn, const uint8_t* picture, Meeting* out) {
-  const int rows = picture[0], columns = picture[1], cells = rows * columns;
+  static_assert(kCodeBlock == 64, "rows and columns are a block's bytes apart");
+  const int rows = picture[rows_at(drawn.parts)], columns = picture[columns_at(drawn.parts)], cells = rows * columns;
   *out = Meeting{0, 0, 0, 0, 0};
   if (!cells || cells > kCells || rows > kMostAcross || columns > kMostAcross) return;
   const int blocks = (cells + kCodeBlock - 1) / kCodeBlock;
@@ -72,8 +73,9 @@ void meet(const DrawnView& drawn, const uint8_t* picture, Meeting* out) {
     __builtin_memset(work.sums[i], 0, down[i].count * kSumStride * sizeof(int16_t));
   }
   for (int p = 0; p < drawn.patches; ++p) {
-    const PartCodes codes{picture + kTokenHeader, drawn.tables + p * drawn.parts * 16, drawn.parts};
+    const PartCodes codes{picture, drawn.tables + p * drawn.parts * 16, drawn.parts};
     sum_tables(codes, 0, blocks, work.products + kMostAcross);
+    if (cells == kCells) work.products[kMostAcross + cells - 1] = work.products[kMostAcross + cells - 2];
     for (int i = 0; i < columns; ++i) work.products[kMostAcross + cells + i] = 0;  // behind the last cell is none
     best_around(work, rows, columns, drawn.zero[p]);
     for (int i = 0; i < ways_and_sizes; ++i) {

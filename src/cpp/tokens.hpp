@@ -15,11 +15,13 @@ constexpr int kMostAcross = 32;    // cells of a picture's side, at most
 constexpr int kDrawnAcross = 20;   // cells of a drawing's side, at most
 constexpr int kMostSizes = 8;      // in which a drawing is laid over a picture
 constexpr int kOverhang = 2;       // cells that it may stand over a side of the picture, at most
-constexpr int kTokenHeader = 2;    // bytes before a picture's codes: rows, columns; 0 where it has no tokens
 
 // Bytes of a picture's tokens. Codes are (blocks, parts / 2, kCodeBlock), two parts a byte, as those of PartCodes; cells go
-// row by row.
-constexpr int token_bytes(int parts) { return kTokenHeader + kCells * parts / 2; }
+// row by row. Rows and columns, 0 where there are no tokens, are in two bytes of the last of kCells, which counts as the
+// cell before it: so a picture takes no byte more than its codes.
+constexpr int token_bytes(int parts) { return kCells * parts / 2; }
+constexpr int rows_at(int parts) { return token_bytes(parts) - 64 - 1; }
+constexpr int columns_at(int parts) { return token_bytes(parts) - 1; }
 
 // Entries are products of the drawing's tokens with the centroids, times their weights, from the least one of each part
 // on, in steps of which a sum over all patches fits 15 bits. The other way round the same patches lie elsewhere.

@@ -88,7 +88,7 @@ class PreparedTokens : public DrawnTokens {
     require(patches > 0 && patches <= (size_t)(across * across), "a drawing must have tokens, one a cell at most");
     require(weights.shape(0) == patches && places.shape(0) == patches && places.shape(1) == 2,
             "each token must have a weight, a row and a column");
-    require(parts > 0 && parts % 2 == 0 && parts <= 64 && centroids.shape(1) == 16 &&
+    require(parts >= 4 && parts % 2 == 0 && parts <= 64 && centroids.shape(1) == 16 &&
                 parts * centroids.shape(2) == tokens.shape(1),
             "centroids must be (parts, 16, d / parts)");
     require(!scales.empty() && scales.size() <= (size_t)kMostSizes, "there must be 1 to 8 scales");

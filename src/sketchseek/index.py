@@ -287,12 +287,12 @@ class Index:
         if present is None or (wanted is None and present.tokens is not None):
             return
         try:
-            describer = _describer(present, required=True)
+            describer = _describer(present)
         except SketchseekError:
             if wanted is None:
                 return  # `add` says it, if it has anything to describe
             raise
-        space = describer.tokens if describer is not None and wanted is not False else None
+        space = None if wanted is False else describer.tokens
         changed = _with_tokens(present, space)
         if changed != present:
             self._writer().set_expansion(changed)
@@ -384,6 +384,8 @@ class Index:
         return Depiction(
             pictures=lambda: Pictures(stored, usual_mean(recipe.name, recipe.dimension), cache),
             describer=partial(self._network, recipe),
+            tokens=snapshot.tokens,
+            token_version=recipe.tokens or "",
         )
 
     def _network(self, recipe: Expansion, required: bool) -> PictureDescriber | None:

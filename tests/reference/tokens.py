@@ -2,17 +2,24 @@
 
 import numpy as np
 
-from sketchseek.depiction.tokens import ACROSS, SCALES
+from sketchseek.depiction.tokens import ACROSS, CELLS, SCALES
 
 BLOCK = 64
 
 
+def rows_and_columns(codes):
+    """How many a picture's tokens are, each way."""
+    return int(codes[-1 - BLOCK]), int(codes[-1])
+
+
 def decoded(codes, centroids):
     """A picture's tokens (rows, columns, d), as its codes (bytes,) have them."""
-    rows, columns = int(codes[0]), int(codes[1])
+    rows, columns = rows_and_columns(codes)
     parts = len(centroids)
-    pairs = codes[2:].reshape(-1, parts // 2, BLOCK).transpose(0, 2, 1).reshape(-1, parts // 2)
+    pairs = codes.reshape(-1, parts // 2, BLOCK).transpose(0, 2, 1).reshape(-1, parts // 2)
     each = np.stack([pairs & 15, pairs >> 4], axis=-1).reshape(-1, parts)[: rows * columns]
+    if len(each) == CELLS:
+        each[-1] = each[-2]  # two bytes of the last say how many there are
     tokens = centroids[np.arange(parts), each]
     return tokens.reshape(rows, columns, -1)
 

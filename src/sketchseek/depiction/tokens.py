@@ -34,7 +34,6 @@ SCALES: Final = (1.0, 0.82, 0.67, 0.55, 0.45)
 INKED: Final = 0.03
 """A cell of a drawing has a token if so much of it is ink."""
 NAMES: Final = ("pictures", "drawings", "projection", "centroids")
-_HEADER = 2  # bytes before the codes: rows and columns
 _BLOCK = 64  # cells whose codes lie side by side
 _OVERHANG = 0  # cells that the drawing may stand over a side of the picture
 
@@ -100,14 +99,14 @@ class TokenSpace:
             np.asarray(learned[name], np.float32) for name in NAMES
         )
         parts, _, length = self.centroids.shape
-        if parts * length != self._projection.shape[1] or parts % 2:
+        if parts * length != self._projection.shape[1] or parts % 2 or parts < 4:
             raise SketchseekError("What was learned about tokens does not fit together: see training/tokens.")
-        digest = hashlib.sha256(b"1")  # the number changes with anything below that changes codes
+        digest = hashlib.sha256(b"2")  # the number changes with anything below that changes codes
         for name in ("pictures", "projection", "centroids"):
             digest.update(np.ascontiguousarray(learned[name]).tobytes())
         self.version: str = digest.hexdigest()[:16]
         """Changes whenever the codes would."""
-        self.bytes: int = _HEADER + CELLS * parts // 2
+        self.bytes: int = CELLS * parts // 2
         """Of a picture's tokens."""
 
     def encode(self, features: Floats, size: tuple[int, int], kind: int = 0) -> Codes:
@@ -124,7 +123,9 @@ class TokenSpace:
             )
         packed = nearest[:, ::2] | nearest[:, 1::2] << 4
         blocks = packed.reshape(-1, _BLOCK, parts // 2).transpose(0, 2, 1)
-        return np.concatenate([np.array([rows, columns], np.uint8), blocks.ravel()])
+        # Two bytes of the last cell say how many there are; if it is one, it counts as the cell before it.
+        blocks[-1, -2:, -1] = rows, columns
+        return np.ascontiguousarray(blocks).ravel()
 
     def draw(self, features: Floats, ink: Floats, kind: int = 0) -> DrawnTokens | None:
         """The tokens of a drawing, of its map (c, y, x) and its ink's share of each of `ACROSS` x `ACROSS`

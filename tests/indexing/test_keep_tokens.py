@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from sketchseek.cli import main
+from sketchseek.contours.drawing import Sketch
+from sketchseek.contours.picture import load_picture
 from sketchseek.errors import SketchseekError
 from sketchseek.index import Index
 from sketchseek.indexing.worker import Described, Reader, Same, Task
@@ -43,7 +45,7 @@ def test_a_new_index_has_tokens_of_each_picture_and_says_which(tmp_path: Path, p
     assert index.add(pictures, jobs=1).added == PICTURES
     rows = tokens_of(index)
     assert {len(row) for row in rows.values()} == {recipe.token_bytes}
-    assert {tuple(row[:2]) for row in rows.values()} == {(13, 18)}  # the pictures are 96 x 72
+    assert {(row[-65], row[-1]) for row in rows.values()} == {(13, 18)}  # the pictures are 96 x 72
     assert len(set(rows.values())) == PICTURES
     assert tokens_of(Index.open(tmp_path / "i")) == rows  # mapped from the file
 
@@ -51,7 +53,6 @@ def test_a_new_index_has_tokens_of_each_picture_and_says_which(tmp_path: Path, p
 def test_they_are_what_the_network_sees_in_the_look_that_describes(
     tmp_path: Path, pictures: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sketchseek.contours.picture import load_picture
     from sketchseek.depiction.describers import Network
 
     index = Index.create(tmp_path / "i", "compact", detector="canny", expansion=True)
@@ -84,7 +85,7 @@ def test_an_index_from_before_gets_them_with_the_next_run_and_keeps_the_rest(
     assert main(["index", str(pictures), "--index", str(where), "--jobs", "1"]) == 0
     after = Index.open(where)._snapshot
     assert after.tokens is not None
-    assert (after.tokens[:, 0] == 13).all()
+    assert (after.tokens[:, -65] == 13).all()
     order = [after.ids.tolist().index(name) for name in before.ids.tolist()]
     np.testing.assert_array_equal(after.expansion[order], before.expansion)  # type: ignore[index]
     version = Index.open(where).version
@@ -103,7 +104,7 @@ def test_without_tokens_none_are_made_and_it_stays_so_until_somebody_wants_them(
     assert Index.open(where)._snapshot.tokens is None
     assert main([*command, "--tokens"]) == 0
     assert Index.open(where)._snapshot.tokens is not None
-    assert (Index.open(where)._snapshot.tokens[:, 0] > 0).all()  # type: ignore[index]
+    assert (Index.open(where)._snapshot.tokens[:, -1] > 0).all()  # type: ignore[index]
     assert main([*command, "--no-tokens"]) == 0
     assert Index.open(where)._snapshot.tokens is None
 
@@ -129,3 +130,48 @@ def test_what_is_known_is_not_looked_at_again_unless_it_lacks_something(
     again = reader(Task(path, first.digest, lacks_expansion=True))
     assert isinstance(again, Same)
     assert (again.expansion, again.tokens) == (first.expansion, first.tokens)
+
+
+def found(index: Index, asked: Sketch, picked: str | None = None, **how: Any) -> list[tuple[str, float]]:
+    """What a search finds, by names of files; ids differ from index to index."""
+    ids = [hit.id for hit in index.search(asked, PICTURES, expand=0) if hit.picture == picked]
+    return [(hit.picture, hit.score) for hit in index.search(asked, PICTURES, picked=ids, **how)]
+
+
+def test_a_search_asks_for_tokens_where_there_are_some_and_only_then(
+    tmp_path: Path, pictures: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without them, with those of another version, for a photograph and beside picked ones: as it was."""
+    from sketchseek.depiction.describers import TaughtDescriber
+    from sketchseek.depiction.tokens import DrawnTokens
+
+    drawing = Sketch.from_strokes([[[0, 0], [60, 0], [60, 60], [0, 60], [0, 0]]])
+    made = {}
+    for tokens in (True, False):
+        made[tokens] = Index.create(
+            tmp_path / f"{tokens}", "compact", detector="canny", expansion=True, tokens=tokens
+        )
+        made[tokens].add(pictures, jobs=1)
+    met: list[int] = []
+    meet = DrawnTokens.meet
+    monkeypatch.setattr(DrawnTokens, "meet", lambda self, codes: met.append(len(codes)) or meet(self, codes))
+    before = made[False].search(drawing, PICTURES)
+    photograph = replace(drawing, picture=load_picture(pictures / "0.png").pixels)
+    for asked, how in ((drawing, {"picked": before[0].picture}), (photograph, {}), (drawing, {"expand": 0})):
+        one, other = (found(made[tokens], asked, **how) for tokens in (True, False))
+        assert one == other
+    assert met == []
+    assert len(made[True].search(drawing, PICTURES)) == PICTURES
+    assert sum(met) == PICTURES
+
+    def refused(*_: object) -> None:
+        raise AssertionError("nobody has tokens for it to meet")
+
+    monkeypatch.setattr(TaughtDescriber, "drawing_with_tokens", refused)
+    again = made[False].search(drawing, PICTURES)
+    assert [(h.id, h.score, h.confidence) for h in again] == [(h.id, h.score, h.confidence) for h in before]
+    with pytest.raises(AssertionError, match="nobody has tokens"):
+        made[True].search(drawing, PICTURES)
+    space = made[True].view.depiction.describer(required=True).tokens  # type: ignore[union-attr]
+    monkeypatch.setattr(space, "version", "another")
+    assert len(made[True].search(drawing, PICTURES)) == PICTURES
