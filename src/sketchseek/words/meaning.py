@@ -17,7 +17,8 @@ MOST_WORDS = 16
 _PHRASE = 4  # words of the longest phrase that is looked up as one
 _SHORTEST_PART = 3  # letters of a part of a compound
 _LAST = 2.0  # weight of the last noun of a phrase that isn't known as one: a fire engine is an engine
-_NOTHING = 0.45  # a word whose nearest class is this far says nothing
+_NOTHING = 0.35  # of a strength: a word whose nearest class is this far says nothing
+_CLASS = 0.8  # a word that is this near to a class is its name, or that of its kind
 # What people put around the word that they mean.
 _COMMON = frozenset(
     {
@@ -49,12 +50,14 @@ class Meaning:
 
     weights : (classes,) of ImageNet's classes, their sum is 1
     strength : in [0, 1]; how much of it the classes can say: near 0 for what can't be seen
+    is_class : whether it is a class, or a kind that has some; else it is known by its relatives only
     understood : what each part was taken for, as the table spells it
     unknown : words that nothing was found for
     """
 
     weights: NDArray[np.float32]
     strength: float
+    is_class: bool
     understood: tuple[str, ...]
     unknown: tuple[str, ...]
 
@@ -85,14 +88,15 @@ class Dictionary:
         if not found:
             return None
         weights = np.zeros(self.table.n_classes, np.float32)
-        strongest = 0.0
+        strongest, is_class = 0.0, False
         for n, (i, certain) in enumerate(found):
             entry = self.table[i]
             strength = max(entry.strength - _NOTHING, 0.02) / (1 - _NOTHING) * certain
             strongest = max(strongest, strength)
+            is_class |= entry.strength >= _CLASS
             weights[entry.classes] += strength * (_LAST if n == len(found) - 1 else 1) * entry.weights
         understood = tuple(self.table.word(i).decode() for i, _ in found)
-        return Meaning(weights / weights.sum(), strongest, understood, tuple(unknown))
+        return Meaning(weights / weights.sum(), strongest, is_class, understood, tuple(unknown))
 
     def _parts(self, words: list[str]) -> tuple[list[tuple[int, float]], list[str]]:
         """The longest known phrases, from the left, and what is left over; each with how certain it is."""
