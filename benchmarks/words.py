@@ -79,6 +79,11 @@ class Asked:
             self._remembered[word] = score
         return self._remembered[word]
 
+    def says(self, word: str) -> float:
+        """0 for what can't be seen, 1 for what can: its weight beside a drawing."""
+        meaning = self._dictionary.meaning(word)
+        return 0.0 if meaning is None else float(np.clip((meaning.strength - 0.1) / 0.2, 0, 1))
+
     def expanded(self, before: np.ndarray, n: int = 10, page: bool = True) -> np.ndarray:
         """The order of an answer, from a first ranking's z-scores, as depiction/expand.py finds it."""
         score = before
@@ -100,11 +105,14 @@ class Asked:
         )
 
 
-def both(drawing: np.ndarray, word: np.ndarray) -> np.ndarray:
-    """A drawing's and a word's z-scores as one: what the word says, up to what it is; which, the drawing."""
+def both(drawing: np.ndarray, word: np.ndarray, says: float) -> np.ndarray:
+    """A drawing's and a word's z-scores as one: what the word says, up to what it is; which, the drawing.
+
+    says : in [0, 1], how much the word says at all.
+    """
     first = np.argsort(-drawing)[:FIRST]
     agreement = np.clip(np.maximum(word[first], 0).mean(), LEAST, 1)
-    return z(drawing + WEIGHT * agreement * np.minimum(word, CAP))
+    return z(drawing + WEIGHT * says * agreement * np.minimum(word, CAP))
 
 
 def figures(right: np.ndarray) -> list[float]:
@@ -167,8 +175,11 @@ def with_drawings(name: str, root: Path, dictionary: Dictionary, drawings: int) 
         wrong = rng.choice([q.category for q in data.queries if q.category != category])
         words = [None, category, wrong, rng.choice(NOTHING)]
         orders = []
-        for label, word in zip(rows, words, strict=True):
-            before = alone if word is None else both(alone, asked(word.replace("_", " ")))
+        for label, category_name in zip(rows, words, strict=True):
+            before = alone
+            if category_name is not None:
+                word = category_name.replace("_", " ")
+                before = both(alone, asked(word), asked.says(word))
             orders.append(asked.expanded(before))
             row = figures(s.relevant[i][orders[-1]])
             if s.instance[i] >= 0:
