@@ -2,7 +2,7 @@ import io
 import struct
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import ExifTags, Image
 
@@ -114,6 +114,7 @@ def test_no_picture_has_no_keywords(content, tmp_path):
     assert read_keywords(tmp_path / "absent.jpg") == ()
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_any_bytes_are_survived(noise):
     assert all(isinstance(text, str) for text in iptc_texts(noise))

@@ -3,7 +3,7 @@ import zlib
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sketchseek.depiction import efficientnet
@@ -92,6 +92,7 @@ def test_a_forged_table_is_refused(content):
         WordTable(content)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=100))
 def test_any_other_file_is_refused(noise):
     with pytest.raises(SketchseekError):
@@ -138,6 +139,7 @@ def test_several_words_mean_all_of_them_and_the_last_most(dictionary):
     assert dictionary.meaning("car").strength > dictionary.meaning("red").strength
 
 
+@settings(deadline=None)
 @given(st.text(max_size=60))
 def test_any_text_is_survived(dictionary, text):
     meaning = dictionary.meaning(text)
