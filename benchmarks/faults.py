@@ -94,6 +94,8 @@ NAMED("stat", fstatat64, path, (int d, const char *path, void *out, int f), d, p
 NAMED("stat", statx, path, (int d, const char *path, int f, unsigned m, void *out), d, path, f, m, out)
 """
 KINDS = ("open", "read", "stat", "write", "sync", "rename")
+HAS_FAULTS = "faults.so" in os.environ.get("LD_PRELOAD", "")
+"""Whether this program has the library."""
 _serial = 0
 
 

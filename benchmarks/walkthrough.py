@@ -13,18 +13,18 @@ import argparse
 import io
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from PIL import Image, ImageDraw
-from playwright.sync_api import Browser, Page, Route, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from sketchseek.demo import drawings
 
 OUT = Path(__file__).resolve().parents[1] / "docs" / "walkthrough"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-SETTLED_MS = 900
+SETTLED_MS = 600
 SIZES = {(1440, 900): {}, (1024, 768): {}, (390, 844): {"phone": True}, (844, 390): {"phone": True}}
 SHEET, COLUMNS = 1600, {True: 5, False: 2}  # pixels across a sheet; pictures in a row, upright or not
 WALK = {
@@ -52,30 +52,19 @@ def main() -> None:
             if args.only not in (None, f"{width}x{height}"):
                 continue
             for scheme in ("light", "dark"):
-                shots = {}
-                for name, state in STATES.items():
-                    page = visit(browser, (width, height), scheme, **kind)
-                    if name == "empty":
-                        page.route("**/api/index", without_pictures)
-                    page.goto(args.address)
-                    page.wait_for_function("() => document.querySelector('#collection').textContent !== ''")
-                    state(page)
-                    shots[name] = shot(page)
-                    page.context.close()
-                    if args.single:
-                        args.single.mkdir(parents=True, exist_ok=True)
-                        shots[name].save(args.single / f"{width}-{scheme}-{name}.png")
+                page = visit(browser, (width, height), scheme, **kind)
+                shots = {name: shot(page) for name in story(page, args.address)}
+                page.context.close()
+                if args.single:
+                    args.single.mkdir(parents=True, exist_ok=True)
+                    for name, image in shots.items():
+                        image.save(args.single / f"{width}-{scheme}-{name}.png")
                 for (name, wide), told in WALK.items():
                     if wide == width and scheme == ("dark" if wide == 390 else "light"):
                         shots[name].thumbnail((1120, 1120))
                         shots[name].save(OUT / f"{told}.webp", quality=72, method=6)
                 sheet(shots).save(OUT / f"states-{width}x{height}-{scheme}.webp", quality=55, method=6)
         browser.close()
-
-
-def without_pictures(route: Route) -> None:
-    """The server says that it has none."""
-    route.fulfill(json={**route.fetch().json(), "pictures": 0})
 
 
 def visit(browser: Browser, size: tuple[int, int], scheme: str, *, phone: bool = False) -> Page:
@@ -88,78 +77,39 @@ def visit(browser: Browser, size: tuple[int, int], scheme: str, *, phone: bool =
     return context.new_page()
 
 
-def first_visit(page: Page) -> None:
-    """The collection, and what to begin with."""
+def story(page: Page, address: str) -> Iterator[str]:
+    """The page's states, one after the other: the name of what is on the screen."""
+    nothing = {"pictures": 0, "command": "sketchseek index ~/Pictures"}
+    empty = {**page.request.get(f"{address}api/index").json(), **nothing}
+    page.route("**/api/index", lambda route: route.fulfill(json=empty))
+    page.goto(address)
+    page.wait_for_selector("#first-visit:not([hidden])")
+    yield "empty"
+    page.unroute_all(behavior="ignoreErrors")
+    page.reload()
     page.wait_for_selector("#examples button")
-
-
-def drawing(page: Page) -> None:
-    """The pencil is down."""
-    *done, _ = strokes_of("pagoda")
-    draw(page, done, lift_last=False)
-
-
-def searching(page: Page) -> None:
-    """The answer is on its way."""
-    hits(page)
-    page.route("**/api/search", lambda _: None)
-    draw(page, [[[0, 0], [100, 0]]], share=0.2)
-    page.wait_for_timeout(600)
-
-
-def hits(page: Page) -> None:
-    """A drawing, and what it finds."""
-    draw(page, strokes_of("pagoda"))
-    answered(page)
-
-
-def answered(page: Page) -> None:
-    """The hits of what is drawn are on the screen."""
-    page.wait_for_selector(".hit")
-    page.wait_for_function("() => !document.body.matches('.waiting')")
-
-
-def example(page: Page) -> None:
-    """An example out of the collection was chosen."""
+    yield "first-visit"
     page.locator("#examples button").first.click()
     answered(page)
-
-
-def closest(page: Page) -> None:
-    """Nothing looks right."""
-    draw(page, SCRIBBLE)
+    yield "example"
+    page.locator("#clear").click()
+    page.evaluate("document.querySelector('#toast').hidden = true")
+    draw(page, strokes_of("pagoda"), lift_last=False)
+    yield "drawing"
+    page.mouse.up()
+    page.mouse.move(5, 5)
     answered(page)
-
-
-def viewer(page: Page) -> None:
-    """A hit, large."""
-    hits(page)
+    yield "hits"
     page.locator(".hit .open").first.click()
-    page.wait_for_timeout(SETTLED_MS)
     page.evaluate(  # a path that is nobody's
         "() => { const p = document.querySelector('#viewer .path');"
         "p.textContent = '/home/ada/Pictures/' + p.textContent.split('/').at(-1); }"
     )
-
-
-def why(page: Page) -> None:
-    """And why it was found."""
-    viewer(page)
+    yield "viewer"
     page.locator("#viewer .explain").click()
     page.wait_for_selector("#viewer .why:not([hidden])")
-
-
-def error(page: Page) -> None:
-    """The server has gone."""
-    hits(page)
-    page.route("**/api/**", lambda route: route.abort())
-    draw(page, [[[0, 0], [100, 0]]], share=0.2)
-    page.wait_for_selector("#trouble:not([hidden])")
-
-
-def selected(page: Page) -> None:
-    """Many hits are selected, one is ruled out."""
-    hits(page)
+    yield "why"
+    page.keyboard.press("Escape")
     page.evaluate(
         """() => {
           const tiles = [...document.querySelectorAll(".hit")];
@@ -167,21 +117,31 @@ def selected(page: Page) -> None:
           tiles[8]?.querySelector(".reject").click();
         }"""
     )
+    yield "selected"
+    page.evaluate("document.querySelector('#unpick').click()")
+    page.evaluate("scrollTo(0, 0)")
+    page.route("**/api/search", lambda _: None)  # its answer never comes
+    draw(page, [[[0, 0], [100, 0]]], share=0.2)
+    page.wait_for_timeout(400)
+    yield "searching"
+    page.unroute_all(behavior="ignoreErrors")
+    page.route("**/api/**", lambda route: route.abort())
+    draw(page, [[[0, 0], [100, 0]]], share=0.3)
+    page.wait_for_selector("#trouble:not([hidden])")
+    yield "error"
+    page.unroute_all(behavior="ignoreErrors")
+    page.locator("#clear").click()
+    page.wait_for_selector("#invitation:not([hidden])")
+    page.evaluate("document.querySelector('#toast').hidden = true")
+    draw(page, SCRIBBLE)
+    answered(page)
+    yield "closest"
 
 
-STATES: dict[str, Callable[[Page], None]] = {
-    "empty": lambda page: page.wait_for_selector("#first-visit:not([hidden])") and None,
-    "first-visit": first_visit,
-    "drawing": drawing,
-    "searching": searching,
-    "example": example,
-    "hits": hits,
-    "closest": closest,
-    "viewer": viewer,
-    "why": why,
-    "error": error,
-    "selected": selected,
-}
+def answered(page: Page) -> None:
+    """The hits of what is drawn are on the screen."""
+    page.wait_for_selector(".hit")
+    page.wait_for_function("() => !document.body.matches('.waiting')")
 
 
 def strokes_of(name: str) -> list[Any]:

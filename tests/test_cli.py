@@ -301,6 +301,7 @@ def test_contours_of_a_picture(
         ["search", "a", "--blend", "nan"],
         ["search", "a", "--blend", "-5"],
         ["search", "a", "--blend", "inf"],
+        ["search", "a", "--blend", "7"],
         ["serve", "--port", "99999"],
         ["frobnicate"],
         ["index"],

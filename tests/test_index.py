@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -878,3 +879,27 @@ def test_the_readmes_example_runs_twice(
         exec(code, said)
         assert said["report"].added == added
         assert len(said["hits"]) == 6
+
+
+def test_a_search_takes_strokes_and_any_angle(filled: Index, square: Sketch) -> None:
+    strokes = [stroke.tolist() for stroke in square.strokes]
+    assert filled.search(strokes, 3) == filled.search(Sketch.from_strokes(strokes), 3)
+    assert filled.search(square, 3, turn="any") == filled.search(square, 3, turn=180.0)
+    with pytest.raises(ValueError, match="from 0 to 5"):
+        filled.search(square, 3, blend=7)
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.EACCES, errno.EMFILE, errno.ESTALE])
+def test_what_info_cannot_read_is_said_in_a_sentence(
+    filled: Index, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    stat = os.stat
+
+    def failing(path, *arguments, **options):
+        if str(path).endswith(".lance"):
+            raise OSError(number, os.strerror(number), path)
+        return stat(path, *arguments, **options)
+
+    monkeypatch.setattr(os, "stat", failing)
+    with pytest.raises(SketchseekError, match="Cannot read the index"):
+        filled.store.bytes_on_disk()

@@ -141,7 +141,10 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     p.add_argument("-k", type=positive, default=20, metavar="K", help="how many hits (default: 20)")
     p.add_argument("--expand", type=natural, metavar="N", help="ask again with the first N hits")
     p.add_argument(
-        "--blend", type=weight, metavar="W", help="weight of what the drawing depicts beside its shape"
+        "--blend",
+        type=weight,
+        metavar="W",
+        help="weight of what the drawing depicts beside its shape, from 0 (shape alone) to 5",
     )
     p.add_argument(
         "--box",
@@ -172,7 +175,9 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         choices=("exhaustive", "projections", "dpf"),
         help="default: exhaustive, and projections where that would take longer than a blink",
     )
-    p.add_argument("--shortlist", type=positive, metavar="S", help="pictures to re-rank (projections, dpf)")
+    p.add_argument(
+        "--shortlist", type=natural, metavar="S", help="pictures to re-rank (projections, dpf); 0: none"
+    )
     p.add_argument(
         "--rerank",
         choices=("exact", "binary", "local", "binary-all", "local-all"),
@@ -238,7 +243,9 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         metavar="FILE",
         help="a CSV or JSON that says of each picture its `picture` (the file's name), `title` and `link`",
     )
-    p.add_argument("--title", default="", metavar="TEXT", help="what the collection is called")
+    p.add_argument(
+        "--title", metavar="TEXT", help="what the collection is called (default: as it was published before)"
+    )
     p.add_argument("--json", action="store_true", help="print one JSON document")
 
     p = command("cluster", run_cluster, "say what is served on a Ray cluster, or restart it piece by piece")

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from .contours.drawing import Sketch
 from .errors import DamagedError, NoDescriptorError, OtherPlaceError, SketchseekError
+from .output.arguments import MOST_WEIGHT
 from .search.collection import Collection
 from .search.hit import Hit, Hits
 from .search.options import Options
 from .search.search import search
+from .search.there import missing_last
 from .search.view import View
 from .shape.engine.device import engine_on
 from .shape.settings import DEFAULT_PRESET, Settings
@@ -209,33 +211,37 @@ class Index:
         from .storage.roots import note_roots
 
         try:
-            store = self._writer()
-            store.current.verify_little()  # what was noticed by a search, and is in no row that is read here
-            report = update(store, roots, options, progress)
-            self.refresh(save=True)
-        except DamagedError:
-            self._repaired += check(self.location, repair=True, jobs=options.jobs).sentences()
-            report = update(self._writer(), roots, options, progress)
-            self.refresh(save=True)
+            try:
+                store = self._writer()
+                store.current.verify_little()  # what a search noticed, and is in no row that is read here
+                report = update(store, roots, options, progress)
+                self.refresh(save=True)
+            except DamagedError:
+                self._repaired += check(self.location, repair=True, jobs=options.jobs).sentences()
+                report = update(self._writer(), roots, options, progress)
+                self.refresh(save=True)
+        except SketchseekError as error:
+            if not self._repaired:
+                raise
+            said, self._repaired = self._repaired, []  # what was given up is said, whatever comes after it
+            raise type(error)(" ".join(["Repaired:", *said, str(error)])) from error
         report.repaired, self._repaired = self._repaired, []
         with suppress(OSError):
             note_roots(self._location, map(absolute, roots), options.exclude)
         return report
 
     def _roots_by_exclusions(self) -> dict[tuple[str, ...], list[bytes]]:
-        """The roots of all runs before, but for those that are gone and of which nothing is known."""
+        """The roots of all runs before, but for those that are away and of which nothing is known."""
         from .contours.objects import is_object
         from .indexing.walk import holding
-        from .storage.roots import forget_roots, read_roots
+        from .storage.roots import read_roots
 
         roots = read_roots(self._location)
         held = holding(roots, self._writer().table(["path"])["path"].to_pylist())
-        gone = [r for r in roots if r not in held and not is_object(r) and not os.path.lexists(r)]
-        with suppress(OSError):
-            forget_roots(self._location, gone)
+        away = [r for r in roots if r not in held and not is_object(r) and not os.path.lexists(r)]
         groups: dict[tuple[str, ...], list[bytes]] = {}
         for root, excluded in roots.items():
-            if root not in gone:
+            if root not in away:
                 groups.setdefault(excluded, []).append(root)
         if not groups:
             raise SketchseekError(f"The index in {self._location} knows no folder to go over: name one.")
@@ -391,17 +397,25 @@ class Index:
         long = collection.has_windows and len(collection.engine) > VIEWS_IN_A_BLINK
         return "projections" if long else "exhaustive"
 
-    def search(self, sketch: Sketch | Source | Image.Image, k: int = 20, **options: Any) -> Hits:
-        """The k pictures that show the drawing best.
+    def search(self, sketch: Sketch | Source | Image.Image | list[Any], k: int = 20, **options: Any) -> Hits:
+        """The k pictures that show the drawing best, those that are not there any more after the others.
 
-        sketch : also the path or the bytes of a file, or a Pillow image.
-        options : the other fields of `sketchseek.search.search.Options`: offset, mirror, expand, blend,
-            picked, method and so on.
+        sketch : also strokes [[[x, y], ...], ...], the path or the bytes of a file, or a Pillow image.
+        options : the other fields of `sketchseek.search.search.Options`: offset, mirror, expand, blend (at
+            most 5), picked, method, turn (also "any") and so on.
         """
-        chosen = Options(k, **options)
+        chosen = self._options(k, options)
         hits = search(self._view, Sketch.of(sketch), chosen)
         hits.note = by_shape_alone(self._no_describer) if chosen.blend is None else None
-        return hits
+        return missing_last(hits)
+
+    def _options(self, k: int, given: dict[str, Any]) -> Options:
+        """The options of a search as they may be given."""
+        blend = given.get("blend")
+        if blend is not None and blend > MOST_WEIGHT:
+            raise ValueError(f"blend must be from 0 to {MOST_WEIGHT:g}, got {blend}")
+        turn = 180.0 if given.get("turn") == "any" else given.get("turn", 0.0)
+        return Options(k, **{**given, "turn": turn})
 
     def likeness(self, sketch: Sketch, identifier: str) -> float | None:
         """The cosine of what a drawing and a picture depict; None where the index does not know."""

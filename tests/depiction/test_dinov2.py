@@ -496,3 +496,9 @@ def test_the_real_network_tells_zebras_from_tigers():
     assert scores[:, 4:].mean() > scores[:, :4].mean()
     alike = vectors @ vectors.T
     assert min(alike[:4, :4].min(), alike[4:, 4:].min()) > alike[:4, 4:].max()
+
+
+@pytest.mark.parametrize("name", ["cls_token", "blocks.x.norm1.weight", "blocks", "blocks.0"])
+def test_a_network_without_layers_lacks_a_tensor_with_a_name(name: str) -> None:
+    with pytest.raises(SketchseekError, match=r"it lacks the tensor '[a-z_.0-9]+'\."):
+        dinov2.canonical({name: np.zeros((1, 1, 4), np.float32), "pos_embed": np.zeros((1, 5, 4))})

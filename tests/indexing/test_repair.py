@@ -371,3 +371,20 @@ def test_only_what_is_damaged_in_the_turn_itself_is_given_up(
     assert found.lost == 0
     assert Store.open(where).version == version
     assert answers(Index.open(where)) == expected
+
+
+def test_what_was_repaired_is_said_also_where_the_run_ends_in_an_error(
+    where: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All is damaged, nothing names what was there, and the folder that is to be indexed is away."""
+    for path in [*files(where, "data"), *files(where, "snapshot")]:
+        path.write_bytes(bytes(path.stat().st_size))
+    (tmp_path / "pictures").rename(tmp_path / "elsewhere")
+    assert main(["index", str(tmp_path / "pictures"), "--jobs", "1", "--index", str(where)]) == 1
+    said = capsys.readouterr().err
+    assert "Repaired: " in said
+    assert "Of 13 lost pictures, 0 were read again. The others come back when the folders are indexed" in said
+    assert "There is no file or folder" in said
+    (tmp_path / "elsewhere").rename(tmp_path / "pictures")
+    assert main(["index", "--jobs", "1", "--index", str(where)]) == 0, "the folders are known still"
+    assert len(Index.open(where)) == 13

@@ -230,3 +230,15 @@ def test_the_demo_as_a_site(shape_index: Path, tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr("sketchseek.demo.demo_index", lambda published: Index.open(shape_index))
     assert main(["demo", "--publish", str(tmp_path / "site")]) == 0
     assert "Photographs and icons" in (tmp_path / "site" / "index.html").read_text()
+
+
+def test_publishing_again_keeps_the_title_unless_another_is_given(index: Index, tmp_path: Path) -> None:
+    def titles() -> tuple[str, bool]:
+        page = (tmp_path / "site" / "index.html").read_text("utf-8")
+        return json.loads((tmp_path / "site" / "index.json").read_bytes())["title"], "<title>Mine" in page
+
+    publish(index, tmp_path / "site", title="Mine")
+    publish(index, tmp_path / "site")
+    assert titles() == ("Mine", True)
+    publish(index, tmp_path / "site", title="")
+    assert titles() == ("", False)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -309,3 +312,34 @@ def test_nothing_to_begin_with(tmp_path: Path) -> None:
     with TestClient(create_app(tmp_path / "none"), base_url="http://127.0.0.1") as client:
         assert client.get("/api/pictures").json() == []
         assert client.get("/api/examples").json() == []
+
+
+def test_an_index_that_is_out_of_reach_is_not_called_empty(
+    shape_index: Path, tmp_path: Path, star: Strokes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sketchseek.server.library.REFRESH_SECONDS", 0.0)
+    where = tmp_path / "index"
+    with TestClient(create_app(where), base_url="http://127.0.0.1:8000") as client:
+        assert client.get("/api/index").json()["pictures"] == 0  # not made yet
+        shutil.copytree(shape_index, where)
+        assert client.get("/api/index").json()["pictures"] == 8
+        where.rename(tmp_path / "away")
+        for answer in (client.get("/api/index"), client.post("/api/search", json={"strokes": star})):
+            assert answer.status_code == 503
+            assert "out of reach" in answer.json()["detail"]
+        (tmp_path / "away").rename(where)
+        assert client.get("/api/index").json()["pictures"] == 8
+        assert search(client, star, k=2)["hits"]
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
+def test_too_many_open_files_are_said_in_a_sentence(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def failing(self: Index) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(Index, "info", failing)
+    answer = client.get("/api/index")
+    assert answer.status_code == 503
+    assert answer.json()["detail"].endswith("try again.")

@@ -29,6 +29,8 @@ RENEW_S = 1.0
 """Between two calls in which a front says that it is there; more where there are hundreds of shards."""
 SILENCE_S = 3.0
 """A shard that answers nothing for so long is replaced. Ray restarts one whose process ended, at once."""
+RESTART_S = 10.0
+"""Nor is Ray waited for longer, which may not know yet that a node is gone."""
 START_S = 120.0
 """So long may a process take to start; loading rows may take longer."""
 ENCODE_S = 600.0
@@ -93,16 +95,21 @@ class _Replica:
     calls: dict[str, tuple[Any, float]] = field(default_factory=dict)
     """The watch's, that were not answered yet, and since when."""
     next_renewal: float = 0.0
+    since: float = field(default_factory=time.monotonic)
+    """When its process was asked for, or ended."""
     heard: float | None = None
-    """When it answered last; None before its process has started."""
+    """When that answered last; None before it has started."""
+    is_restarting: bool = False
     is_late: bool = False
 
     def answered(self) -> None:
         """It lives."""
-        self.heard, self.is_late = time.monotonic(), False
+        self.heard, self.is_late, self.is_restarting = time.monotonic(), False, False
 
     def ended(self) -> None:
-        """Its process is not there, and what it held neither."""
+        """Its process is not there, and what it held neither; Ray may be about to restart it."""
+        if self.heard is not None:
+            self.since, self.is_restarting = time.monotonic(), True
         self.held, self.heard, self.next_renewal = set(), None, 0.0
 
 
@@ -280,17 +287,14 @@ class Fleet:
         self._closed.wait(TICK_S / 5 if refs else TICK_S)
         done = set(self.ray.wait(refs, num_returns=len(refs), timeout=0)[0]) if refs else set()
         for replica in there:
-            for name, (ref, since) in sorted(
-                replica.calls.items(), reverse=True
-            ):  # "renew" before the others
+            for name, (ref, _) in sorted(replica.calls.items(), reverse=True):  # "renew" before the others
                 if ref in done:
                     del replica.calls[name]
                     try:
                         self._heard(replica, name, self.ray.get(ref))
                     except Exception as error:
                         self._failed(replica, name, error)
-                elif name == "renew":
-                    self._end_if_silent(replica, since)
+            self._end_if_silent(replica)
 
     def _call(self, replica: _Replica) -> None:
         """Say that this front is there, and ask for the first that is wanted and not held."""
@@ -339,15 +343,20 @@ class Fleet:
         del self.problems[:-8]
         self.problems.append(sentence)
 
-    def _end_if_silent(self, replica: _Replica, since: float) -> None:
+    def _end_if_silent(self, replica: _Replica) -> None:
         """Replace one that answers neither the watch nor questions, or does not start."""
-        patience = START_S if replica.heard is None else SILENCE_S
-        if time.monotonic() - max(since, replica.heard or 0.0) > patience:
-            if replica.heard is None:
+        now = time.monotonic()
+        _, asked = replica.calls.get("renew", (None, now))
+        if replica.heard is not None:
+            late = now - max(asked, replica.heard) > SILENCE_S
+        else:
+            late = now - replica.since > (RESTART_S if replica.is_restarting else START_S)
+            if late and not replica.is_restarting:
                 self._problem(
-                    f"Shard {replica.shard} has not started after {START_S:.0f} s: the cluster has no "
-                    "room for it, or much else to do."
+                    f"Shard {replica.shard} has not started after {START_S:.0f} s: the cluster has no room "
+                    "for it, or much else to do."
                 )
+        if late and self._replicas.get((replica.shard, replica.number)) is replica:
             self._end(replica)
 
     def _end(self, replica: _Replica) -> None:

@@ -16,8 +16,8 @@ from ..contours.drawing import Sketch
 from ..errors import SketchseekError
 from ..index import VIEWS_IN_A_BLINK, Index, by_shape_alone
 from ..search.hit import Hits
-from ..search.options import Options
 from ..search.search import search
+from ..search.there import missing_last
 from ..shape.engine import _engine
 from ..shape.views import shares
 from ..storage.location import Location, no_index
@@ -114,13 +114,14 @@ class ClusterIndex(Index):
             self._following.join(timeout=5)
         self.fleet.close()
 
-    def search(self, sketch: Sketch | Source | Image.Image, k: int = 20, **options: Any) -> Hits:
+    def search(self, sketch: Sketch | Source | Image.Image | list[Any], k: int = 20, **options: Any) -> Hits:
         """See `Index.search`; `covered` says which share of the pictures answered before the deadline."""
         snapshot, view = self._opened
-        chosen = Options(k, **options)
+        chosen = self._options(k, options)
         with searching(self.fleet.options.deadline) as scope:
             hits = search(view, Sketch.of(sketch), chosen)
         hits.note = by_shape_alone(self._no_describer) if chosen.blend is None else None
+        hits = missing_last(hits)
         if not scope.lost:
             return hits
         layout: Layout = snapshot.codes.layout  # type: ignore[attr-defined]

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -83,10 +83,12 @@ class Sketch:
         return cls.from_image(image, title) if kind != "SVG" else cls.from_bitmap(np.asarray(image), title)
 
     @classmethod
-    def of(cls, drawing: Sketch | Source | Image.Image) -> Sketch:
-        """Whatever a drawing may be given as: itself, a file, or a Pillow image."""
+    def of(cls, drawing: Sketch | Source | Image.Image | list[Any]) -> Sketch:
+        """Whatever a drawing may be given as: itself, strokes, a file, or a Pillow image."""
         if isinstance(drawing, Sketch):
             return drawing
+        if isinstance(drawing, list):
+            return cls.from_strokes(drawing)
         return cls.load(drawing) if isinstance(drawing, str | Path | bytes) else cls.from_image(drawing)
 
     @classmethod

@@ -7,12 +7,14 @@ picture, or its path alone, both marked so that the picture is read again as soo
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ..contours.child import Children, LimitError
 from ..contours.picture import THUMBNAIL_SIDE
 from ..errors import DamagedError, SketchseekError
 from ..storage.location import Location, no_index, reading
@@ -25,6 +27,9 @@ from .run import IndexingOptions, update
 if TYPE_CHECKING:
     import pyarrow as pa
 
+MEMORY = 4 << 30
+PATIENCE_S = 30.0
+"""What reading a damaged file may take."""
 GREY = (200, 200, 200)
 WAITING = "What the index knew of it was damaged; it is read again when it is there."
 """Why a picture of which the path alone is left can't be found."""
@@ -158,13 +163,16 @@ def _rows(fragment: Any) -> int:
 def _restore(store: Store, suspects: set[Files], found: Check, jobs: int | None) -> None:
     """Give up damaged fragments for marked rows, and read those of their pictures again that are there."""
     rows: list[dict[str, Any]] = []
+    readable = _Readable(store, suspects)
+    thumbnails, paths = readable.thumbnails(), readable.paths()  # before the turn: others wait for it
 
     def prepare() -> tuple[list[int], pa.Table | None]:
         """Inside the writer's turn: whatever was found before, only what is damaged now is given up."""
         fragments = store.dataset.get_fragments()
         damaged = [f for f in fragments if _files(f) in suspects and _why(store, f) is not None]
         numbers = [fragment.fragment_id for fragment in damaged]
-        rows[:] = _marked(store, damaged, [f for f in fragments if f.fragment_id not in numbers])
+        others = [f for f in fragments if f.fragment_id not in numbers]
+        rows[:] = _marked(store, others, thumbnails, paths) if damaged else []
         found.lost = sum(map(_rows, damaged))
         return numbers, table_of(rows, store) if rows else None
 
@@ -179,64 +187,96 @@ def _restore(store: Store, suspects: set[Files], found: Check, jobs: int | None)
     found.kept = len(now) - found.restored - found.waiting
 
 
-def _marked(store: Store, damaged: list[Any], others: list[Any]) -> list[dict[str, Any]]:
-    """Rows for the pictures of damaged fragments, without digest and time, by which they'd be left alone."""
-    if not damaged:
-        return []
+def _marked(
+    store: Store, others: list[Any], thumbnails: dict[str, bytes], paths: dict[str, bytes]
+) -> list[dict[str, Any]]:
+    """Rows for the pictures of damaged fragments, without digest and time, by which they'd be left alone.
+
+    others : the fragments that are whole. thumbnails, paths : by ids, what could be read of the damaged ones.
+    """
     taken = {i for batch in store.current.batches(["id"], fragments=others) for i in batch["id"].to_pylist()}
     snapshot = Snapshot.load(store.location, store.current.identity)
     if snapshot is not None:
-        thumbnails = dict(pair for fragment in damaged for pair in _thumbnails_in(store, fragment))
         ids = [identifier.decode() for identifier in snapshot.ids.tolist()]
         rows = list(snapshot.rows(n for n, identifier in enumerate(ids) if identifier not in taken))
         for row in rows:
             row["thumbnail"] = thumbnails.get(row["id"]) or _blank(row["width"], row["height"])
     else:
-        paths = {i: path for fragment in damaged for i, path in _paths_in(store, fragment) if i not in taken}
-        rows = [
-            {"id": i, "path": path, "width": 0, "height": 0, "failure": WAITING} for i, path in paths.items()
-        ]
+        bare = {"width": 0, "height": 0, "failure": WAITING}
+        rows = [{"id": i, "path": path, **bare} for i, path in paths.items() if i not in taken]
     for row in rows:
         row.update(size=0, modified=0, digest=b"", thumbnail_sum=thumbnail_sum(row.get("thumbnail")))
     return rows
 
 
-def _paths_in(store: Store, fragment: Any) -> Iterator[tuple[str, bytes]]:
-    """What can still be read of a fragment's ids and paths; where that can't be, rows deleted included."""
-    for row in _still_read(store, fragment, ["id", "path"]):
-        if re.fullmatch("[0-9a-f]{16}", row["id"] or "") and row["path"]:
-            yield row["id"], row["path"]
+class _Readable:
+    """What can still be read of damaged files, by a process of its own: they may ask for any memory."""
+
+    def __init__(self, store: Store, damaged: Iterable[Files]) -> None:
+        there = {_files(fragment): fragment for fragment in store.dataset.get_fragments()}
+        self._asked = [(store, there[files]) for files in damaged if files in there]
+        self._children = Children(
+            f"{__name__}:read_damaged", memory=MEMORY, seconds=PATIENCE_S, patience=2 * PATIENCE_S
+        )
+
+    def paths(self) -> dict[str, bytes]:
+        """Paths by ids; those of rows that are deleted, too, where that can't be told any more."""
+        return {
+            row["id"]: row["path"]
+            for row in self._rows(["id", "path"])
+            if re.fullmatch("[0-9a-f]{16}", row["id"] or "") and row["path"]
+        }
+
+    def thumbnails(self) -> dict[str, bytes]:
+        """Thumbnails by ids, those that are what they were."""
+        return {
+            row["id"]: row["thumbnail"]
+            for row in self._rows(["id", "thumbnail", "thumbnail_sum"])
+            if row["thumbnail"] is not None and thumbnail_sum(row["thumbnail"]) == row["thumbnail_sum"]
+        }
+
+    def _rows(self, columns: list[str]) -> Iterator[dict[str, Any]]:
+        try:
+            for store, fragment in self._asked:
+                yield from self._rows_of(store, fragment, columns)
+        finally:
+            self._children.close()
+
+    def _rows_of(self, store: Store, fragment: Any, columns: list[str]) -> list[dict[str, Any]]:
+        import pyarrow as pa
+
+        deletion = fragment.deletion_file()
+        spoilt = deletion and any(n == deletion for n, _ in store.current.differing([fragment], again=True))
+        words = {"table": store.location.table, "version": store.version, "columns": columns}
+        words |= {"fragment": fragment.fragment_id, "file": fragment.data_files()[0].path}
+        for way in ["deleted too"] if spoilt else ["as they are", "deleted too"]:
+            try:
+                answer = self._children.ask(json.dumps({**words, "way": way}).encode())
+                rows: list[dict[str, Any]] = pa.ipc.open_stream(answer).read_all().to_pylist()
+                return rows
+            except (SketchseekError, LimitError, pa.ArrowInvalid):
+                continue
+        return []
 
 
-def _thumbnails_in(store: Store, fragment: Any) -> Iterator[tuple[str, bytes]]:
-    """What can still be read of a fragment's thumbnails, and is what it was."""
-    for row in _still_read(store, fragment, ["id", "thumbnail", "thumbnail_sum"]):
-        if row["thumbnail"] is not None and thumbnail_sum(row["thumbnail"]) == row["thumbnail_sum"]:
-            yield row["id"], row["thumbnail"]
-
-
-def _still_read(store: Store, fragment: Any, columns: list[str]) -> list[dict[str, Any]]:
+def read_damaged(message: bytes) -> bytes:
+    """Columns of a damaged fragment, as an Arrow stream; whatever it does, it does to this process alone."""
+    import lance
+    import pyarrow as pa
     from lance.file import LanceFileReader
 
-    def as_they_are() -> pa.Table:
-        return fragment.to_table(columns=columns)
-
-    def deleted_too() -> pa.Table:
-        path = f"{store.location.table}/data/{fragment.data_files()[0].path}"
-        return LanceFileReader(path, columns=columns).read_all().to_table()
-
-    deletion = fragment.deletion_file()
-    deletion_differs = deletion and any(
-        n == deletion for n, _ in store.current.differing([fragment], again=True)
-    )
-    for read in [deleted_too] if deletion_differs else [as_they_are, deleted_too]:
-        try:
-            with reading(store.location):
-                rows: list[dict[str, Any]] = read().to_pylist()
-                return rows
-        except SketchseekError:
-            continue
-    return []
+    words = json.loads(message)
+    with reading(Location(os.path.dirname(words["table"]))):
+        if words["way"] == "deleted too":
+            path = f"{words['table']}/data/{words['file']}"
+            found = LanceFileReader(path, columns=words["columns"]).read_all().to_table()
+        else:
+            dataset = lance.dataset(words["table"], version=words["version"])
+            found = dataset.get_fragment(words["fragment"]).to_table(columns=words["columns"])
+    out = pa.BufferOutputStream()
+    with pa.ipc.new_stream(out, found.schema) as writer:
+        writer.write_table(found)
+    return bytes(out.getvalue())
 
 
 def _blank(width: int, height: int) -> bytes:

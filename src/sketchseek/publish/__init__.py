@@ -48,15 +48,22 @@ _STYLE = '<link rel="stylesheet" href="page/style.css">'
 
 
 def publish(
-    index: Index, site: Path, *, links: Path | None = None, title: str = "", progress: Progress | None = None
+    index: Index,
+    site: Path,
+    *,
+    links: Path | None = None,
+    title: str | None = None,
+    progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Write the pictures of an index as a site that searches itself in the browser, into a folder of its own.
 
-    links : a CSV or JSON of titles and links (`read_labels`). title : what the collection is called.
+    links : a CSV or JSON of titles and links (`read_labels`). title : what the collection is called; None for
+        what it was called when it was published there before, if it was.
     progress : told how many thumbnails of how many are written.
     """
     engines = _engines()
-    before = _check_site(site)
+    before, called = _check_site(site)
+    title = called if title is None else title
     labels = read_labels(links) if links is not None else {}
     if len(index) == 0:
         raise SketchseekError("There are no pictures in the index: there is nothing to publish.")
@@ -122,25 +129,27 @@ def _engines() -> dict[str, bytes]:
     return {f"engine/{name}": (folder / name).read_bytes() for name in ENGINES}
 
 
-def _check_site(site: Path) -> set[str]:
-    """The data files of an earlier publication; SketchseekError where the folder holds something else."""
+def _check_site(site: Path) -> tuple[set[str], str]:
+    """The data files and the title of an earlier publication; an error where there is something else."""
     try:
         there = site.exists()
     except OSError as error:
         raise SketchseekError(f"Cannot write {site}: {error.strerror}.") from error
     if not there:
-        return set()
+        return set(), ""
     if not site.is_dir():
         raise SketchseekError(f"{site} is not a folder.")
     try:
         known = json.loads((site / MANIFEST).read_bytes())
         if known["format"].startswith("sketchseek site"):
-            return {f"data/{path.name}" for path in (site / "data").glob("*.bin")}
+            title = known.get("title")
+            files = {f"data/{path.name}" for path in (site / "data").glob("*.bin")}
+            return files, title if isinstance(title, str) else ""
     except (OSError, ValueError, LookupError, AttributeError, TypeError):
         pass
     if any(site.iterdir()):
         raise SketchseekError(f"{site} holds files that are no published site: name an empty or new folder.")
-    return set()
+    return set(), ""
 
 
 def _thumbnails(

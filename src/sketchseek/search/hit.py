@@ -94,6 +94,7 @@ class Hit:
     box : (x0, y0, x1, y1) where the drawing's tight box lands, in pixels of the upright original.
     width, height : of the upright original.
     also : further places in the same picture, best first.
+    missing : the picture is not where the index knows it; such hits come last.
     """
 
     rank: int
@@ -112,6 +113,7 @@ class Hit:
     sketch: Sketch = field(repr=False, compare=False)
     thumbnail: Callable[[], bytes] = field(repr=False, compare=False)
     also: tuple[Place, ...] = ()
+    missing: bool = False
 
     def outline(self, sketch: Sketch | None = None, pose: Pose | None = None) -> list[NDArray[np.float32]]:
         """The drawing's strokes where they were found: (n, 2) polylines in pixels of the upright original.
@@ -132,6 +134,7 @@ class Hit:
             "width": self.width,
             "height": self.height,
             "also": [place.to_dict() for place in self.also],
+            "missing": self.missing,
         }
 
     @property

@@ -25,6 +25,7 @@ from pydantic import ValidationError
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
+from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -51,7 +52,7 @@ from .bodies import (
 )
 from .decoding import BusyDecoderError, Decoder, Traced
 from .journal import Journal
-from .library import File, Library, NoPictureError, NothingIndexedError
+from .library import File, Library, NoPictureError, NothingIndexedError, OutOfReachError
 from .limits import Limits
 from .metrics import Metrics
 from .proxy import Behind
@@ -69,6 +70,8 @@ if TYPE_CHECKING:
 
 Drawn = TypeVar("Drawn", SearchBody, ExplainBody)
 LOG = logging.getLogger("sketchseek.server")
+RUN_OUT = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+"""Of something that will be there again."""
 CORES = os.cpu_count() or 1
 FRESH = "private, max-age=300"
 """Thumbnails may be shown again for five minutes without asking; after that the ETag decides."""
@@ -118,6 +121,10 @@ def create_app(
         NoPictureError,
         NothingIndexedError,
         BusyDecoderError,
+        ClientDisconnect,
+        OutOfReachError,
+        SketchseekError,
+        OSError,
         Exception,
     ):
         app.add_exception_handler(error, as_problem)
@@ -146,12 +153,14 @@ class Service:
     async def lifespan(self, _: FastAPI) -> AsyncIterator[None]:
         """Open the index before the first visitor, and leave nothing running after the last."""
         asyncio.get_running_loop().set_exception_handler(report)
-        await self.off_loop(self.library.info)
+        with suppress(SketchseekError, OutOfReachError):  # whoever asks will be told
+            await self.off_loop(self.library.info)
         self.greeting.loop = asyncio.get_running_loop()
         rehearsal = asyncio.ensure_future(self.off_loop(self.rehearse))
         yield
         self.greeting.over = True
         await rehearsal
+        await asyncio.to_thread(self.greeting.thread.shutdown)
         self.decoder.close()
         self.searches.close()
         self.threads.shutdown(wait=True, cancel_futures=True)
@@ -399,6 +408,7 @@ class Greeting:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._lock = threading.Lock()
+        self.thread = ThreadPoolExecutor(1, thread_name_prefix="greeting")  # who waits holds up no pictures
         self._made: tuple[int, list[dict[str, Any]]] | None = None
         self.loop: asyncio.AbstractEventLoop | None = None
         self.over = False  # the server is being stopped
@@ -501,12 +511,7 @@ async def disconnection(request: Request) -> None:
 def report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """What asyncio could not do, in the log; in one line where the system has run out of something."""
     error = context.get("exception")
-    if isinstance(error, OSError) and error.errno in (
-        errno.EMFILE,
-        errno.ENFILE,
-        errno.ENOBUFS,
-        errno.ENOMEM,
-    ):
+    if isinstance(error, OSError) and error.errno in RUN_OUT:
         LOG.warning("A visitor has to wait: %s.", error.strerror)
     else:
         loop.default_exception_handler(context)
@@ -518,6 +523,14 @@ def as_problem(_: Request, error: Exception) -> Response:
         return problem(error.status_code, str(error.detail), dict(error.headers or {}))
     if isinstance(error, NoPictureError | NothingIndexedError):
         return problem(404, str(error))
+    if isinstance(error, ClientDisconnect):  # nobody hears it; as nginx counts such a client
+        return problem(499, "The client left before all of its request had come.")
+    if isinstance(error, SketchseekError | OutOfReachError):
+        LOG.warning("%s", error)
+        return problem(503, str(error), {"retry-after": "5"})
+    if isinstance(error, OSError) and error.errno in RUN_OUT:
+        LOG.warning("A visitor has to wait: %s.", error.strerror)
+        return as_problem(_, busy("files are open"))
     if isinstance(error, BusyDecoderError):
         return as_problem(_, busy("pictures are being read"))
     if isinstance(error, RequestValidationError):
@@ -670,7 +683,8 @@ def add_routes(app: FastAPI, service: Service) -> None:
         summary="Drawings to begin with, each of which finds one of the pictures first",
     )
     async def example_drawings() -> Any:
-        return await service.off_loop(begin, service.greeting.of)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(service.greeting.thread, begin, service.greeting.of)
 
     @app.get("/api/health", response_model=Health, responses=documented(), summary="Whether the server runs")
     async def health() -> dict[str, str]:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from ..output.arguments import MOST_WEIGHT
 from .limits import Limits
 
 DEFAULTS = Limits()
@@ -44,9 +45,9 @@ class SearchFields(BaseModel):
     blend: float | None = Field(
         None,
         ge=0,
-        le=100,
+        le=MOST_WEIGHT,
         allow_inf_nan=False,
-        description="Weight of what the drawing depicts beside its shape; 0 is shape alone.",
+        description="Weight of what the drawing depicts beside its shape, which weighs 1; 0 is shape alone.",
     )
     turn: Degrees | Literal["any"] = Field(
         0.0, description="Also look for the drawing turned, by up to so many degrees either way."
@@ -129,6 +130,7 @@ class HitBody(BaseModel):
         "there are many hits.",
     )
     also: list[PlaceBody] = Field(description="Where else in the picture, best first.")
+    missing: bool = Field(description="The picture is not where the index knows it; such hits come last.")
 
 
 class SearchAnswer(BaseModel):

@@ -13,7 +13,7 @@ import os
 import random
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -306,11 +306,18 @@ class Store:
         """What the index takes; in an object store, what its newest version takes."""
         if self.location.is_uri:
             return sum(f.file_size_bytes or 0 for g in self.dataset.get_fragments() for f in g.data_files())
+
+        def unless_gone(error: OSError) -> None:
+            if not isinstance(error, FileNotFoundError):  # of a version before: somebody else writes
+                raise unreadable(self.location, error) from error
+
         total = 0
-        for folder, _, names in os.walk(self.location.folder):
+        for folder, _, names in os.walk(self.location.folder, onerror=unless_gone):
             for name in names:
-                with suppress(FileNotFoundError):  # somebody else writes, and it was of a version before
+                try:
                     total += os.stat(os.path.join(folder, name)).st_size
+                except OSError as error:
+                    unless_gone(error)
         return total
 
     def commit(self, prepare: Callable[[], Change]) -> Change:

@@ -205,7 +205,7 @@ const BLENDS = [
   ["mostly shape", { blend: 0.3 }],
   ["shape and meaning", {}],
   ["mostly meaning", { blend: 2 }],
-  ["meaning alone", { blend: 8 }],
+  ["meaning alone", { blend: 5 }],
 ];
 
 function showBlend() {

@@ -1,5 +1,5 @@
 // One hit, large: the picture, the outline on it, the contours that the program saw, and where the file is.
-import { pathData } from "./geometry.js";
+import { densify, pathData } from "./geometry.js";
 import { fileName, load, outlineOverlay } from "./results.js";
 
 const SWIPE = 45; // px that a finger has to travel to turn the page
@@ -153,7 +153,7 @@ export class Viewer {
       const far = ([x, y], p) => Math.hypot(x - p[0], y - p[1]);
       const met = (place) => points.reduce((best, p) => (far(place, p) < far(place, best) ? p : best))[2];
       const parts = [[], [], []];
-      for (const stroke of hit.outline) {
+      for (const stroke of hit.outline.map(densify)) {
         stroke.slice(1).forEach((to, i) => parts[2 - (met(to) > 0.25) - (met(to) > 0.5)].push([stroke[i], to]));
       }
       outline.replaceChildren(outline.querySelector(".halo"), ...parts.map((part) => {
