@@ -14,11 +14,16 @@ class Depiction:
 
     pictures : loads the descriptors, ready to be compared.
     describer : loads the network that gave them; told whether one is required, it may answer None.
+    network : its name, for those that need not load it.
     """
 
     def __init__(
-        self, pictures: Callable[[], Pictures], describer: Callable[[bool], PictureDescriber | None]
+        self,
+        pictures: Callable[[], Pictures],
+        describer: Callable[[bool], PictureDescriber | None],
+        network: str | None = None,
     ) -> None:
+        self.network = network
         self._load_pictures, self._load_describer = pictures, describer
         self._pictures: Pictures | None = None
         self._describer: PictureDescriber | None = None

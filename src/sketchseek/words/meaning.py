@@ -44,6 +44,12 @@ _COMMON = frozenset(
 )
 
 
+def content_words(text: str) -> list[str]:
+    """The words of a query without what people put around them, unless there is nothing else."""
+    words = tokens(text)[:MOST_WORDS]
+    return [word for word in words if word not in _COMMON] or words
+
+
 @dataclass(frozen=True)
 class Meaning:
     """What words may depict.
@@ -82,9 +88,7 @@ class Dictionary:
 
     def meaning(self, text: str) -> Meaning | None:
         """What a word or several may depict together; None where none of them is known."""
-        words = [w for w in tokens(text)[:MOST_WORDS] if not w.isdigit()]
-        words = [w for w in words if w not in _COMMON] or words
-        found, unknown = self._parts(words)
+        found, unknown = self._parts([word for word in content_words(text) if not word.isdigit()])
         if not found:
             return None
         weights = np.zeros(self.table.n_classes, np.float32)
