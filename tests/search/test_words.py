@@ -206,7 +206,7 @@ def test_on_the_command_line(shape_index, tmp_path, capsys):
     assert "“house”: 2 of" in page.read_text("utf-8")
     status, out, err = run(str(drawing), "--words", "bolt")
     assert status == 0
-    assert "bolt.tiff  (called bolt)" in out
+    assert "(called bolt)" in out
     status, out, err = run("--words", "qzxwvk")
     assert (status, out) == (0, "")
     assert "No picture is called 'qzxwvk'" in err

@@ -169,25 +169,3 @@ def test_a_page_of_hits_is_small_whatever_was_drawn(crowd: Path) -> None:
     hits = index.search(sketch, 100)
     pictures = sum(len(hit.thumbnail()) for hit in hits)
     assert len(page(sketch, hits, len(index))) < MOST + 2 * pictures
-
-
-def test_words_are_searched_for(client, star):
-    alone = client.post("/api/search", json={"words": "house", "k": 5})
-    assert alone.status_code == 200
-    answer = alone.json()
-    assert (answer["sketch"], answer["words"], answer["drawing"]) == (None, "house", [])
-    assert {hit["picture"].rpartition("/")[2] for hit in answer["hits"]} == {"house.svg", "house.webp"}
-    assert {hit["matched"] for hit in answer["hits"]} == {"house"}
-    both = client.post("/api/search", json={"strokes": star, "words": "bolt", "k": 8}).json()
-    assert [h["matched"] for h in both["hits"] if "matched" in h] == ["bolt"]
-    assert both["hits"][0]["outline"]
-    nothing = client.post("/api/search", json={"words": "qzxwvk"}).json()
-    assert nothing["hits"] == []
-    assert "qzxwvk" in nothing["note"]
-
-
-@pytest.mark.parametrize("body", [{}, {"words": " "}, {"words": 3}, {"words": "x" * 401}, {"strokes": None}])
-def test_neither_a_drawing_nor_words(client, body):
-    refused = client.post("/api/search", json=body)
-    assert refused.status_code == 422
-    assert refused.json()["detail"]
