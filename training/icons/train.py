@@ -200,7 +200,8 @@ class Objective(nn.Module):
         logits = self.scale * (found[some] @ functional.normalize(self.proxies, dim=1).T)
         near = data.related(labels, data.proxy_words, data.proxy_n_words)
         near = near.scatter(1, data.proxy[labels].clamp_min(0)[:, None], False).repeat(views, 1)[some]
-        named = functional.cross_entropy(logits.masked_fill(near, -1e4), proxy[some], label_smoothing=0.0)
+        wrong = functional.cross_entropy(logits.masked_fill(near, -1e4), proxy[some], reduction="sum")
+        named = wrong / some.sum().clamp_min(1)
         return contrast + self.share * named, named.detach()
 
 
