@@ -64,7 +64,7 @@ def fit(ink: Plane) -> Plane:
     step = max(ink.shape) / LONGER  # pixels of the picture in one of the 64
     across, down = _averages(ink.shape[1], step), _averages(ink.shape[0], step)
     small: Plane = (down @ ink.astype(np.float32) @ across.T).astype(np.float32)
-    return np.minimum(small / max(float(small.max()), _FAINT), 1)
+    return np.asarray(np.minimum(small / max(float(small.max()), _FAINT), 1), np.float32)
 
 
 def draw(strokes: Sequence[ArrayLike], width: float) -> Plane:
@@ -89,7 +89,7 @@ def draw(strokes: Sequence[ArrayLike], width: float) -> Plane:
         placed = ((line - (low + high) / 2) * scale + (SIDE - 1) / 2).astype(np.float32)
         for start, end in zip(placed[: max(len(line) - 1, 1)], placed[min(1, len(line) - 1) :], strict=True):
             _approach(nearest, grid, start, end, width)
-    return np.clip(width / 2 + 0.5 - np.sqrt(nearest), 0, 1)
+    return np.asarray(np.clip(width / 2 + 0.5 - np.sqrt(nearest), 0, 1), np.float32)
 
 
 def embed(shown: NDArray[Any] | Sequence[ArrayLike]) -> Plane:
@@ -100,7 +100,7 @@ def embed(shown: NDArray[Any] | Sequence[ArrayLike]) -> Plane:
     shown : uint8 image (h, w) or (h, w, 3), or a sequence of strokes, (n, 2) each
     """
     if isinstance(shown, np.ndarray) and shown.dtype == np.uint8:
-        return embed_ink(fit(ink_of(shown))[None])[0]
+        return normalised(embed_ink(fit(ink_of(shown))[None])[0])
     return normalised(embed_ink(np.stack([draw(list(shown), width) for width in WIDTHS])).sum(axis=0))
 
 
@@ -121,7 +121,7 @@ def _averages(length: int, step: float) -> Plane:
     start = length / 2 + (np.arange(SIDE) - SIDE / 2) * step
     pixels = np.arange(length)
     covered = np.minimum(start[:, None] + step, pixels + 1) - np.maximum(start[:, None], pixels)
-    return (np.maximum(covered, 0) / step).astype(np.float32)
+    return np.asarray(np.maximum(covered, 0) / step, np.float32)
 
 
 def _approach(nearest: Plane, grid: Plane, start: Plane, end: Plane, width: float) -> None:
