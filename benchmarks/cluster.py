@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import resource
 import shutil
 import signal
 import statistics
@@ -27,19 +26,19 @@ import numpy as np
 
 from sketchseek import Index, Sketch
 from sketchseek.cluster.connection import NAMESPACE, joined
-from sketchseek.cluster.engine import ClusterEngine, likely, searching
+from sketchseek.cluster.engine import ClusterEngine, searching
 from sketchseek.cluster.fleet import ClusterOptions
 from sketchseek.cluster.index import ClusterIndex
-from sketchseek.cluster.wire import Server, ask, connect, packed
 from sketchseek.contours.made_up import random_curves
-from sketchseek.indexing.commits import _row, _table
+from sketchseek.indexing.commits import _row, table_of
 from sketchseek.indexing.worker import Described, Shape
-from sketchseek.search.search import CANDIDATES
+from sketchseek.search.core import CORE
 from sketchseek.shape.descriptor import describe, encode, norms
 from sketchseek.shape.query import Query
 from sketchseek.shape.settings import Settings
 from sketchseek.storage.store import Change, Store
 
+CANDIDATES = int(CORE["candidates"])
 PRESET = "precise"
 BASE = 200
 SHARDS = (1, 2, 4)
@@ -47,21 +46,17 @@ DEADLINE = 30.0
 CLIENTS = (1, 4)
 TIMED = 200
 """Searches that are counted for searches a second."""
-SIMULATED = (1, 10, 100, 1000)
-DRAWS = 20_000
 ROUND_TRIP_MS = 0.3
-"""Modelled: between machines of one network, the median; log-normal, a fifth of them half as much again."""
+"""Modelled: between machines of one network."""
 SCAN_S = 0.5
 """Of the sizing table: so long may the shards' scan take."""
 CORES_A_SHARD = 16
 FRONT_BYTES_A_PICTURE, FRONT_BYTES_A_VIEW = 97, 36
 """The arrays that a front keeps, with paths of 60 bytes."""
-SLOW_SHARE, SLOW_MS = 0.002, 100.0
-"""Modelled: so many of a shard's answers are late by so much, as behind a neighbour or a pause."""
 
 
 def main() -> None:
-    """Overhead, throughput, recovery, simulation, sizes."""
+    """Overhead, throughput, recovery, sizes."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pictures", type=int, default=20_000)
     parser.add_argument("--views", type=int, default=1)
@@ -76,7 +71,7 @@ def main() -> None:
         with one_core(), joined("local"):
             service = measured(where, drawings, args)
             recovery(where, drawings, args.recoveries)
-        simulation(service)
+        sizes(service)
     finally:
         shutil.rmtree(folder)
 
@@ -129,7 +124,7 @@ def write(where: Path, pictures: int, views: int) -> None:
             )
             item = Described(b"/made/up/%d.png" % number, 1, 1, b"d", 400, 300, b"", shape, None)
             rows.append(_row(f"{number:016x}", item))
-        table = _table(rows, store)
+        table = table_of(rows, store)
         store.commit(lambda table=table: Change(table))
 
 
@@ -150,7 +145,7 @@ def timed(work: Callable[[], Any]) -> float:
     return 1e3 * (time.perf_counter() - began)
 
 
-def measured(where: Path, drawings: list[Sketch], args: argparse.Namespace) -> dict[str, Any]:
+def measured(where: Path, drawings: list[Sketch], args: argparse.Namespace) -> dict[str, float]:
     """Overhead and throughput; what a shard's answers take, and what an answer costs the front."""
     alone = Index.open(where, device="cpu")
     rows = len(alone._view.collection.engine)
@@ -160,7 +155,8 @@ def measured(where: Path, drawings: list[Sketch], args: argparse.Namespace) -> d
     print(
         "\n| shards | searches | ms on one machine | on the cluster | more (pairs) |\n|---|---|---|---|---|"
     )
-    service: dict[str, Any] = {}
+    service: dict[str, float] = {}
+    costs = {}
     throughput = []
     for shards in SHARDS:
         options = ClusterOptions(shards=shards, deadline=DEADLINE)
@@ -180,23 +176,19 @@ def measured(where: Path, drawings: list[Sketch], args: argparse.Namespace) -> d
             more = statistics.median(np.subtract(spread, local))
             medians = f"{statistics.median(local):.1f} | {statistics.median(spread):.1f} | {more:.1f}"
             print(f"| {shards} | {len(local):,} | {medians} |", flush=True)
-            top = tops(index, drawings[:200], CANDIDATES)
+            top, costs[shards] = tops(index, drawings[:200], CANDIDATES)
             for clients in CLIENTS:
                 throughput.append((shards, clients, statistics.median(top), *rate(index, drawings, clients)))
             if shards == 1:
-                service["top"] = {
-                    n: tops(index, drawings[:200], likely(CANDIDATES, 1 / n)) for n in SIMULATED
-                }
-                status = index.fleet.status()[0]
-                service["bytes"] = status["bytes"] / rows
-                service["rows"] = rows
+                service["row_us"] = 1e3 * statistics.median(top) / rows
+                service["row_bytes"] = index.fleet.status()[0]["bytes"] / rows
+    service["answer_ms"] = (costs[SHARDS[-1]] - costs[1]) / (SHARDS[-1] - 1)
     print(
         "\n| shards | at once | ms for the first question | searches a second | ms of the front's processor "
         "| of the shards' | other load |\n|---|---|---|---|---|---|---|"
     )
     for shards, clients, *figures in throughput:
         print(f"| {shards} | {clients} | " + " | ".join(f"{figure:.1f}" for figure in figures) + " |")
-    service["answer"] = {n: answer_cost(likely(CANDIDATES, 1 / n)) for n in SIMULATED}
     return service
 
 
@@ -247,116 +239,67 @@ def machine_s() -> float:
     return (user + nice + system + sum(interrupts)) / os.sysconf("SC_CLK_TCK")
 
 
-def tops(index: ClusterIndex, drawings: list[Sketch], k: int) -> list[float]:
-    """Milliseconds until the k best of all shards are known, each of which works on one thread."""
+def tops(index: ClusterIndex, drawings: list[Sketch], k: int) -> tuple[list[float], float]:
+    """Milliseconds until the k best of all shards are known, each of which works on one thread; and what the
+    front's processor takes of one, Ray's threads included."""
     engine = index._view.collection.engine
     assert isinstance(engine, ClusterEngine)
     queries = [Query.of(drawing.points, index._view.settings) for drawing in drawings]
     groups, prior = index._view.collection._groups, index._view.collection.prior
     found = []
+    before = time.process_time()
     for query in queries:
         with searching(DEADLINE):
             found.append(timed(lambda q=query: engine.top(q, k, groups=groups, prior=prior)))
-    return found
-
-
-def answer_cost(k: int) -> float:
-    """Milliseconds of the front's processor for each shard that it asks for k rows."""
-    reply = (np.arange(k), np.zeros(k, np.float32))
-    servers = [Server("127.0.0.1", lambda *_: reply) for _ in range(16)]
-    lines = [connect(server.address) for server in servers]
-    query = Query.of(made_up_drawing(0).points, Settings.preset(PRESET))
-    began = (
-        resource.getrusage(resource.RUSAGE_THREAD).ru_utime
-        + resource.getrusage(resource.RUSAGE_THREAD).ru_stime
-    )
-    times = 50
-    for _ in range(times):
-        question = packed((query, k, None))
-        for line in lines:
-            ask(line, "top", "key", question)
-        for line in lines:
-            line.recv()
-    usage = resource.getrusage(resource.RUSAGE_THREAD)
-    return 1e3 * (usage.ru_utime + usage.ru_stime - began) / (times * len(lines))
+    return found, 1e3 * (time.process_time() - before) / len(queries)
 
 
 def recovery(where: Path, drawings: list[Sketch], times: int) -> None:
-    """A shard's process is killed: when partial answers come, and when whole ones do again."""
-    partial, whole = [], []
-    with ClusterIndex.spread(where, ClusterOptions(shards=3, deadline=2.0)) as index:
-        for number in range(times):
-            while index.search(drawings[number]).covered < 1:
-                time.sleep(0.05)
-            victim = index.fleet.status()[number % 3]["pid"]
-            os.kill(victim, signal.SIGKILL)
-            began = time.perf_counter()
-            first = None
-            while True:
-                asked = time.perf_counter()
-                covered = index.search(drawings[number]).covered
-                if covered < 1:
-                    first = first or 1e3 * (time.perf_counter() - asked)
-                elif first is not None or time.perf_counter() - began > 5:
-                    break
-            partial.append(first or 0.0)
-            whole.append(time.perf_counter() - began)
-    print(
-        f"\nA shard's process killed {times} times: the first partial answer took "
-        f"{max(partial):.0f} ms at most; whole ones were back after {min(whole):.1f} to {max(whole):.1f} s."
-    )
+    """A shard is killed, or stands still: how long answers take, and when whole ones are back."""
+    with ClusterIndex.spread(where, ClusterOptions(shards=2, deadline=2.0)) as index:
+        for way in (signal.SIGKILL, signal.SIGSTOP):
+            longest, whole = [], []
+            for number in range(times):
+                while index.search(drawings[number]).covered < 1:
+                    time.sleep(0.05)
+                victim = index.fleet.status()[number % 2]["pid"]
+                os.kill(victim, way)
+                began = time.perf_counter()
+                took: list[float] = []
+                was_partial = False
+                while True:
+                    asked = time.perf_counter()
+                    covered = index.search(drawings[number]).covered
+                    took.append(time.perf_counter() - asked)
+                    if covered < 1:
+                        was_partial = True
+                    elif was_partial or time.perf_counter() - began > 5:
+                        break
+                longest.append(max(took))
+                whole.append(time.perf_counter() - began)
+            print(
+                f"\n{way.name} of one of two shards, {times} times, deadline 2 s: the longest answer took "
+                f"{max(longest):.2f} s; whole ones were back after {min(whole):.1f} to {max(whole):.1f} s."
+            )
 
 
-def simulation(service: dict[str, Any]) -> None:
-    """Latency of the first question by the number of shards, each with the rows of the measured one."""
-    random = np.random.default_rng(2)
-    rows = service["rows"]
-    per_row = 1e3 * statistics.median(service["top"][1]) / rows
-    print(f"\n{per_row:.2f} µs a row, {service['bytes']:.0f} bytes a row; one shard of {rows:,}, one thread:")
-    for shards in SIMULATED:
-        took = service["top"][shards]
-        print(
-            f"asked for {likely(CANDIDATES, 1 / shards)}: {statistics.median(took):.1f} ms, 99th percentile "
-            f"{np.percentile(took, 99):.1f}, {service['answer'][shards]:.3f} ms of the front"
-        )
-
-    def answer(measured_ms: list[float], shape: tuple[int, ...]) -> np.ndarray:
-        network = ROUND_TRIP_MS * random.lognormal(0, 0.5, shape)
-        slow = SLOW_MS * (random.random(shape) < SLOW_SHARE)
-        return random.choice(np.array(measured_ms), shape) + network + slow
-
-    print("\n| shards | rows | ms, median | hedged | 99th | hedged | asked again |\n" + 7 * "|---" + "|")
-    for shards in SIMULATED:
-        draws = max(DRAWS // shards, 200)
-        took, cost = service["top"][shards], service["answer"][shards]
-        first, second = (answer(took, (draws, shards)) for _ in range(2))
-        after = 1.5 * np.percentile(answer(took, (100_000,)), 95)
-        hedged = np.minimum(first, np.where(first > after, after + second, np.inf))
-        own = cost * shards  # the front takes one answer after the other
-        plain, better = (np.maximum(times.max(axis=1), own) + cost for times in (first, hedged))
-        print(
-            f"| {shards:,} | {shards * rows:,} | {np.median(plain):.0f} | {np.median(better):.0f} "
-            f"| {np.percentile(plain, 99):.0f} | {np.percentile(better, 99):.0f} "
-            f"| {(first > after).mean():.1%} |",
-            flush=True,
-        )
-    sizes(per_row, service["bytes"], service["answer"])
-
-
-def sizes(per_row: float, row_bytes: float, costs: dict[int, float]) -> None:
+def sizes(service: dict[str, float]) -> None:
     """What collections take: memory, cores for half a second, the first answer; from the measured rates."""
+    per_row, row_bytes, cost = (service[name] for name in ("row_us", "row_bytes", "answer_ms"))
+    print(
+        f"\n{per_row:.2f} µs and {row_bytes:.0f} bytes a row; {cost:.2f} ms of the front's processor a shard"
+    )
     print(
         "\n| pictures | views each | shards' memory | a front's memory | cores | shards | first answer |"
         "\n|---|---|---|---|---|---|---|"
     )
-    for pictures in (10**6, 10**7, 10**8, 10**9, 10**10):
+    for pictures in (10**6, 10**7, 10**8, 10**9):
         for views in (1, 12):
             rows = pictures * views
             names = pictures * FRONT_BYTES_A_PICTURE + rows * FRONT_BYTES_A_VIEW
             cores = int(np.ceil(rows * per_row / (1e6 * SCAN_S)))
             shards = int(np.ceil(cores / CORES_A_SHARD))
-            cost = costs[max(n for n in SIMULATED if n <= shards)]
-            first = 1e3 * SCAN_S * min(1.0, rows * per_row / (1e6 * SCAN_S)) + ROUND_TRIP_MS + cost * shards
+            first = 1e3 * min(SCAN_S, rows * per_row / 1e6) + ROUND_TRIP_MS + cost * shards
             print(
                 f"| {pictures:,} | {views} | {_bytes(rows * row_bytes)} | {_bytes(names)} | {cores:,} | "
                 f"{shards:,} | {first / 1e3:.2f} s |"

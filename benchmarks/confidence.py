@@ -26,7 +26,6 @@ import numpy as np
 import line_art
 import twins
 from sketchseek.contours.drawing import Sketch
-from sketchseek.demo import EXCLUDE
 from sketchseek.demo import pictures as demo_pictures
 from sketchseek.depiction import PictureDescriber
 from sketchseek.errors import SketchseekError
@@ -38,8 +37,11 @@ from sketchseek.evaluation.depiction import descriptors
 from sketchseek.evaluation.experiment import Experiment
 from sketchseek.evaluation.extraction import contours_of_pictures
 from sketchseek.evaluation.open_set import Described, Trial, auroc, slips, trials
-from sketchseek.search import search as searching
-from sketchseek.search.evidence import LIKENESS, NAMES, Opinion, features
+from sketchseek.search.confidence import models
+from sketchseek.search.core import EVIDENCE, LIKENESS
+from sketchseek.search.opinion import Opinion
+from sketchseek.search.options import Options
+from sketchseek.search.search import find
 from sketchseek.shape.settings import Settings
 from sketchseek.shape.views import LEVELS
 
@@ -67,6 +69,18 @@ class Remembering:
         if key not in self._known:
             self._known[key] = self._describer.drawing(strokes, kinds)
         return self._known[key]
+
+
+VARIANTS = ("off plus minus x check up down left right search star heart dollar share exclamation cog code",
+            "bolt question pin pause cancel small discount edit [0-9]")  # fmt: skip
+EXCLUDE = [
+    *(f"*-{word}.svg" for word in " ".join(VARIANTS).split()),
+    "brand-*",
+    "*letter-*",
+    "*number-*",
+    "*finger*",
+]
+"""Icons that are another icon with a mark on it, and those that are no things."""
 
 
 def sets() -> list[Experiment]:
@@ -231,15 +245,14 @@ def cost(e: Experiment, describer: PictureDescriber, smallest: float) -> str:
         return run
 
     shares = []
-    with (
-        mock.patch.object(searching, "features", timed(features)),
-        mock.patch.object(Opinion, "of", timed(Opinion.of)),
-    ):
+    judge = timed(models()[describer.name].judge)
+    with mock.patch.object(Opinion, "of", timed(Opinion.of)):
         for sketch in e.sketches:
             spent.append(0.0)
             began = time.perf_counter()
-            searching.search(view, sketch, searching.Options(threads=1))
+            answer = find(view, sketch, Options(threads=1))
             whole = time.perf_counter() - began
+            judge(answer.evidence, answer.likeness)
             shares.append(spent[-1] / (whole - spent[-1]))
     return f"smallest {smallest:g}, {len(view)} pictures: {100 * np.median(shares):.1f}% longer"
 
@@ -271,7 +284,7 @@ def main() -> None:
     if args.fit:
         known = json.loads(args.fit.read_text())["models"] if args.fit.exists() else {}
         models = {**known, **{kind: fit(found[kind]).to_json() for kind in found}}
-        document = {"features": list(NAMES), "likeness": list(LIKENESS), "models": models}
+        document = {"features": list(EVIDENCE), "likeness": list(LIKENESS), "models": models}
         args.fit.write_text(json.dumps(document, indent=1) + "\n")
 
 

@@ -4,17 +4,20 @@
     python benchmarks/durability.py together --seconds 60
     python benchmarks/durability.py threads --seconds 60
     python benchmarks/durability.py damage --trials 500
+    python benchmarks/durability.py troubles --trials 1000
     python benchmarks/durability.py full
     python benchmarks/durability.py readonly
 
 Prints what was found; exits with 1 when something was lost, doubled, left behind or wrong without a word.
-`full` and `readonly` mount a small file system of their own, which takes root; `damage` makes reads fail with
-a library of a few lines that it has the C compiler make, and leaves that out where there is none.
+`full` and `readonly` mount a small file system of their own, which takes root; `troubles` makes calls of the
+system fail with a library of a few lines that it has the C compiler make, and leaves that out where there is
+none. TMPDIR says where all this happens: in memory (/dev/shm) it waits for no disk.
 """
 
 from __future__ import annotations
 
 import argparse
+import errno
 import json
 import os
 import random
@@ -27,13 +30,14 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from PIL import Image, ImageDraw
 
+from faults import HAS_FAULTS, KINDS, faults, run_again_with_faults
 from sketchseek import Index, Sketch
 from sketchseek.errors import SketchseekError
 from sketchseek.indexing import run
@@ -144,7 +148,7 @@ def leftovers(index: Path) -> list[str]:
     used |= {f.deletion_file() for f in store.dataset.get_fragments() if f.deletion_file()}
     root = Path(store.location.table)
     there = {str(p.relative_to(root)) for part in ("data", "_deletions") for p in root.glob(f"{part}/*")}
-    allowed = {"pictures.lance", "lock", "seal", "snapshot.lock"}
+    allowed = {"pictures.lance", "lock", "seal", "snapshot.lock", "roots"}
     allowed |= {p.name for pattern in ("snapshot-*.bin", "expansion-*.codes") for p in index.glob(pattern)}
     return sorted(there - used) + sorted(p.name for p in index.iterdir() if p.name not in allowed)
 
@@ -406,47 +410,10 @@ def threads(seconds: float, pictures: int = 64) -> dict[str, Any]:
         return {**found, "ok": not wrong}
 
 
-_FAILING_READS = """
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
-static int fails(int descriptor) {
-    const char *file = getenv("FAILING_FILE");
-    struct stat found;
-    if (!file || !*file || fstat(descriptor, &found)) return 0;
-    return found.st_ino == strtoull(file, 0, 10) && (errno = EIO);
-}
-#define CALL(name, ...) ((ssize_t (*)())dlsym(RTLD_NEXT, name))(__VA_ARGS__)
-ssize_t read(int d, void *b, size_t n) { return fails(d) ? -1 : CALL("read", d, b, n); }
-ssize_t pread(int d, void *b, size_t n, off_t o) { return fails(d) ? -1 : CALL("pread", d, b, n, o); }
-ssize_t pread64(int d, void *b, size_t n, off_t o) { return fails(d) ? -1 : CALL("pread64", d, b, n, o); }
-"""
-
-
-def with_failing_reads(words: list[str]) -> int | None:
-    """Run this program under the library that makes reads fail; None where it can't be made."""
-    with tempfile.TemporaryDirectory() as scratch:
-        source, library = Path(scratch, "reads.c"), Path(scratch, "reads.so")
-        source.write_text(_FAILING_READS)
-        try:
-            command = ["cc", "-shared", "-fPIC", "-w", "-o", str(library), str(source), "-ldl"]
-            if subprocess.run(command, check=False).returncode != 0:
-                return None
-        except FileNotFoundError:
-            return None
-        environment = {**os.environ, "LD_PRELOAD": str(library)}
-        return subprocess.run([sys.executable, __file__, *words], env=environment, check=False).returncode
-
-
 def damage(trials: int, seed: int = 0, pictures: int = 30) -> dict[str, Any]:
     """Spoil one file of an index, ask it, repair it; again and again, each time from a whole copy."""
     pick = random.Random(seed)
-    ways = ["flip", "flip", "cut", "gone"]
-    if "LD_PRELOAD" in os.environ:
-        ways.append("unreadable")
+    ways = ["flip", "words", "cut", "gone"]
     found: dict[str, Any] = {"trials": trials, "by kind": Counter(), "said": 0, "silent": [], "not back": []}
     with reading_here(), tempfile.TemporaryDirectory() as scratch:
         folder, whole = Path(scratch, "pictures"), Path(scratch, "whole")
@@ -483,22 +450,164 @@ def damage(trials: int, seed: int = 0, pictures: int = 30) -> dict[str, Any]:
                 found["not back"].append(f"{name}: {type(error).__name__}: {error}")
                 if isinstance(error, KeyboardInterrupt):
                     raise
-            os.environ.pop("FAILING_FILE", None)
             shutil.rmtree(where)
     found["by kind"] = dict(sorted(found["by kind"].items()))
     return {**found, "ok": not found["silent"] and not found["not back"]}
 
 
 def bring_back(where: Path, folder: Path, checked: bool) -> None:
-    """As a user would: `index`, and `check --repair` before it if asked or where `index` can't go on."""
-    if not checked:
-        try:
-            Index.open(where, repair=True).add(folder)
-            return
-        except SketchseekError:  # the disk may be read again tomorrow: `index` puts nothing aside
-            pass
-    check(where, repair=True)
+    """As a user would: `index`, and `check --repair` before it if asked."""
+    if checked:
+        check(where, repair=True)
     Index.open(where, repair=True).add(folder)
+
+
+ERRORS = (errno.EIO, errno.ETIMEDOUT, errno.EMFILE, errno.ENOSPC)
+PARTS = (".lance/data", ".lance/_versions", ".lance/_deletions", "/seal", "/snapshot", "/index")
+
+
+def troubles(trials: int, seed: int = 0, pictures: int = 16) -> dict[str, Any]:
+    """One trouble at a time, for a copy of one index: something is asked of it, then all is well again.
+
+    Calls of the system fail, words move within pages, files are replaced between walk and commit; a drive is
+    not plugged in or not mounted, a folder is away. Nothing that the index knew may be missing afterwards,
+    and after a last run it is as one made afresh. Where there is no snapshot and a file can't be read at all,
+    nothing names its pictures that are away: this must be said, and they come back by the last run.
+    """
+    pick = random.Random(seed)
+    found: dict[str, Any] = {"trials": trials, "by kind": Counter(), "said": 0, "named by nothing": 0}
+    found |= {"lost": [], "silent": []}
+    with reading_here(), tempfile.TemporaryDirectory() as scratch:
+        folder, drive, whole = (Path(scratch, name) for name in ("pictures", "drive", "whole"))
+        for number in range(pictures):
+            part = (folder / "0", folder / "1", drive)[number % 3]
+            part.mkdir(parents=True, exist_ok=True)
+            draw(part / f"{number}.png", number)
+        (folder / "usb").symlink_to(drive)
+        index = Index.create(whole, detector="canny")
+        for part in sorted(folder.iterdir()):
+            index.add(part)
+        for number in (0, 1):  # so that there are files that say what is deleted
+            removed = folder / str(number) / f"{number}.png"
+            removed.unlink()
+            index.remove(removed)
+        expected = answers(whole)
+        for trial in range(trials):
+            where = Path(scratch, "index")
+            shutil.copytree(whole, where)
+            kind = pick.choice(
+                ["call", "call", "call", "words", "replaced"] if HAS_FAULTS else ["words", "replaced"]
+            )
+            name = one_trouble(where, folder, drive, kind=kind, pick=pick, found=found)
+            found["by kind"][kind] += 1
+            right = expected
+            if kind == "replaced":
+                Index.create(Path(scratch, "fresh"), detector="canny").add(folder)
+                right = answers(Path(scratch, "fresh"))
+                shutil.rmtree(Path(scratch, "fresh"))
+            try:
+                Index.open(where, repair=True).add(folder)
+                if answers(where) != right:
+                    found["silent"].append(f"{trial}: {name}: other answers afterwards")
+            except BaseException as error:  # a panic of Lance is no Exception
+                found["silent"].append(f"{trial}: {name}: afterwards {type(error).__name__}: {error}")
+                if isinstance(error, KeyboardInterrupt):
+                    raise
+            for number in range(pictures):  # those that were replaced
+                part = (folder / "0", folder / "1", drive)[number % 3]
+                if number not in (0, 1):
+                    draw(part / f"{number}.png", number)
+            shutil.rmtree(where)
+    found["by kind"] = dict(found["by kind"])
+    return {**found, "ok": not found["lost"] and not found["silent"]}
+
+
+def one_trouble(
+    where: Path, folder: Path, drive: Path, *, kind: str, pick: random.Random, found: dict[str, Any]
+) -> str:
+    """Have something go wrong while something is asked; what it was. `found` gets what is lost by it."""
+    before = set(paths_of(where))
+    act = pick.choice(["index", "index", "index", "check", "check --repair", "search"])
+    away = pick.choice([None, "unplugged", "unmounted", "folder"])
+    number, calls, part = pick.choice(ERRORS), pick.choice([1, 2, 4, 8, 100]), pick.choice(PARTS)
+    call = pick.choice(KINDS)
+    what = f"{call} {errno.errorcode[number]} x {calls} {part}" if kind == "call" else kind
+    name = f"{what}, {away or 'all'} there, {act}"
+    if pick.random() < 0.5:
+        for snapshot in where.glob("snapshot-*.bin"):
+            snapshot.unlink()
+    trouble: Any = nullcontext()
+    if kind == "words":
+        spoil(
+            pick.choice(sorted([*where.glob("*.lance/data/*"), *where.glob("snapshot-*.bin")])), "words", pick
+        )
+    elif kind == "replaced":
+        trouble = replacing(pick.sample(sorted(folder.glob("[01]/*.png")), 4), pick)
+    else:
+        trouble = faults(call, number, calls, part)
+    told: list[str] = []
+    try:
+        with gone(folder, drive, away), trouble:
+            if act == "index":
+                told = Index.open(where, repair=True).add([folder, folder / "1"]).repaired
+            elif act == "search":
+                answers(where)
+            else:
+                told = check(where, repair=act != "check").sentences()
+    except SketchseekError as error:
+        found["said"] += 1
+        told = [str(error)]
+    except BaseException as error:
+        found["silent"].append(f"{name}: {type(error).__name__}: {error}")
+        if isinstance(error, KeyboardInterrupt):
+            raise
+    try:
+        lost = before - set(paths_of(where))
+        if lost and any("come back when the folders are indexed" in sentence for sentence in told):
+            found["named by nothing"] += len(lost)  # no snapshot, and a file that can't be read at all
+        elif lost:
+            found["lost"].append(f"{name}: {len(lost)}")
+    except SketchseekError:  # damaged, and not mended yet
+        found["said"] += 1
+    return name
+
+
+@contextmanager
+def gone(folder: Path, drive: Path, away: str | None) -> Iterator[None]:
+    """A drive behind a link is not plugged in, or its place is there without it; or a folder is away."""
+    hidden = {None: None, "folder": folder / "1"}.get(away, drive)
+    if hidden is None:
+        yield
+        return
+    aside = drive.with_name("aside")
+    hidden.rename(aside)
+    if away == "unmounted":
+        hidden.mkdir()
+    try:
+        yield
+    finally:
+        if away == "unmounted":
+            hidden.rmdir()
+        aside.rename(hidden)
+
+
+@contextmanager
+def replacing(paths: list[Path], pick: random.Random) -> Iterator[None]:
+    """Between the walk and what is done about it, pictures become others."""
+    before = run.walk
+
+    def walk(*words: Any, **options: Any) -> Any:
+        seen = before(*words, **options)
+        for path in paths:
+            if path.exists():
+                draw(path, pick.randrange(1000, 2000))
+        return seen
+
+    run.walk = walk
+    try:
+        yield
+    finally:
+        run.walk = before
 
 
 def everything(where: Path) -> dict[Any, Any]:
@@ -510,12 +619,16 @@ def everything(where: Path) -> dict[Any, Any]:
 
 
 def spoil(path: Path, way: str, pick: random.Random) -> None:
-    """Flip a bit, cut short, take away, or let the disk fail to read."""
+    """Flip a bit, cut short, take away, or have words change places within a page."""
     content = bytearray(path.read_bytes())
     if way == "gone" or not content:
         path.unlink()
-    elif way == "unreadable":
-        os.environ["FAILING_FILE"] = str(path.stat().st_ino)
+    elif way == "words":
+        page = 4096 * pick.randrange(-(-len(content) // 4096))
+        there = content[page : page + 4096]
+        by = 8 * pick.randrange(1, 1 + len(there) // 8)
+        content[page : page + 4096] = there[by:] + there[:by]
+        path.write_bytes(content)
     elif way == "cut":
         path.write_bytes(content[: pick.randrange(len(content))])
     else:
@@ -603,13 +716,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=("kill", "together", "threads", "damage", "full", "readonly"))
+    attacked = ("kill", "together", "threads", "damage", "troubles", "full", "readonly")
+    parser.add_argument("what", choices=attacked)
     parser.add_argument("--trials", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
-    if args.what == "damage" and "LD_PRELOAD" not in os.environ:
-        status = with_failing_reads(sys.argv[1:])
+    if args.what == "troubles" and not HAS_FAULTS:
+        with tempfile.TemporaryDirectory() as scratch:
+            status = run_again_with_faults([__file__, *sys.argv[1:]], Path(scratch))
         if status is not None:
             return status
     attacks: dict[str, Callable[[], dict[str, Any]]] = {
@@ -617,6 +732,7 @@ def main() -> int:
         "together": lambda: together(args.seconds),
         "threads": lambda: threads(args.seconds),
         "damage": lambda: damage(args.trials, args.seed),
+        "troubles": lambda: troubles(args.trials, args.seed),
         "full": full,
         "readonly": readonly,
     }

@@ -28,9 +28,10 @@ from sketchseek.evaluation.experiment import Experiment
 from sketchseek.evaluation.extraction import cache_folder
 from sketchseek.evaluation.metrics import average_precision, bootstrap_interval, precision_at
 from sketchseek.evaluation.scoring import QueryScore
-from sketchseek.search.search import EngineScores, Options, place_hits, ranked
+from sketchseek.search.candidates import ShapeScores
+from sketchseek.search.options import Options
+from sketchseek.search.search import find, hits_of
 from sketchseek.search.view import PictureContours, View
-from sketchseek.shape.query import Query
 from sketchseek.shape.settings import Settings
 
 SAMPLE = 60
@@ -82,9 +83,9 @@ class Set:
     @cached_property
     def shape(self) -> Scores:
         """By shape, as it is blended."""
-        collection, everything = self.view.collection, np.arange(len(self.view))
-        asked = [Query.of(sketch.points, self.view.settings) for sketch in self.experiment.sketches]
-        return np.array([EngineScores(collection, query, Options()).at(everything) for query in asked])
+        everything = np.arange(len(self.view))
+        asked = (ShapeScores(self.view, s.points, Options()) for s in self.experiment.sketches)
+        return np.array([scores.at(everything) for scores in asked])
 
 
 def load(e: Experiment, network: str = "efficientnet", doodles: str | None = None) -> Set:
@@ -294,9 +295,9 @@ def boxed(s: Set, n: int = EXPAND) -> list[str]:
     chosen = np.sort(np.random.default_rng(0).permutation(len(e.sketches))[:SAMPLE])
     found: dict[str, list[float]] = {"whole": [], "box": [], "both": []}
     for i in chosen:
-        answer = ranked(s.view, e.sketches[i], Options(3 * n, expand=0))
-        first, weights = answer.ranking.ids[:n], answer.score[:n] - answer.score[-1]
-        hits = place_hits(s.view, e.sketches[i], answer.take(slice(n)), Options(n))
+        answer = find(s.view, e.sketches[i], Options(n, expand=0), count=3 * n)
+        first, weights = answer.pictures[:n], answer.order[:n] - answer.order[-1]
+        hits = hits_of(s.view, e.sketches[i], answer)
         crops = [
             crop(load_picture(e.data.photos[p]).pixels, np.array(hit.box), e.contours[p])
             for p, hit in zip(first, hits, strict=True)

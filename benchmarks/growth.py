@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from sketchseek.evaluation.bench import QUERIES, _contours, _enlarged, best_time
-from sketchseek.search.ranking import Collection
+from sketchseek.search.collection import Collection
 from sketchseek.shape.descriptor import describe
 from sketchseek.shape.engine import _engine
 from sketchseek.shape.engine.native import VARIABLE, NativeEngine

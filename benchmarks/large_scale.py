@@ -28,7 +28,8 @@ from sketchseek.evaluation.experiment import Experiment
 from sketchseek.evaluation.extraction import contours_of_pictures
 from sketchseek.evaluation.metrics import precision_at
 from sketchseek.evaluation.separate_kernels import settings_of_kernels
-from sketchseek.search.ranking import Collection, rank
+from sketchseek.search.collection import Collection
+from sketchseek.search.ranking import rank
 from sketchseek.shape.descriptor import describe, encode, norms
 from sketchseek.shape.query import Query
 from sketchseek.shape.settings import Settings

@@ -19,7 +19,8 @@ from sketchseek.contours.picture import load_picture
 from sketchseek.evaluation.datasets import data_folder
 from sketchseek.evaluation.metrics import box_iou
 from sketchseek.evaluation.planted import Planted, plant
-from sketchseek.search.search import Options, place_hits, ranked
+from sketchseek.search.options import Options
+from sketchseek.search.search import find, search
 from sketchseek.search.view import PictureContours, view_of
 from sketchseek.shape.settings import Settings
 
@@ -67,10 +68,8 @@ def measure(shapes: list[Planted], contours: list[PictureContours], settings: Se
     for number, shape in enumerate(shapes):
         for strength in STRENGTHS:
             options = Options(len(view), clutter=strength)
-            answer = ranked(view, shape.sketch, options)
-            first[strength] += int(answer.ranking.ids[0] == number)
-        at = int(np.flatnonzero(answer.ranking.ids == number)[0])
-        (hit,) = place_hits(view, shape.sketch, answer.take(slice(at, at + 1)), options)
+            first[strength] += int(find(view, shape.sketch, options, place=False).pictures[0] == number)
+        hit = next(hit for hit in search(view, shape.sketch, options) if hit.id == str(number))
         overlaps.append(float(box_iou(shape.box, [hit.box])[0]))
     return Outcome(len(shapes), first, np.array(overlaps))
 

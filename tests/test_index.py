@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -17,6 +18,7 @@ from PIL import Image, ImageDraw
 
 import sketchseek
 from sketchseek import Index, Sketch
+from sketchseek.cli import main
 from sketchseek.errors import SketchseekError
 from sketchseek.search.hit import Pose
 from sketchseek.shape.views import SMALLEST, WHOLE
@@ -122,6 +124,81 @@ def test_a_missing_or_emptied_root_forgets_nothing_unless_told(index: Index, pic
     assert (len(index), report.kept) == (6, [(str(pictures), "There is no picture in it any more.")])
     assert index.add(pictures, forget_missing=True).forgotten == 6
     assert len(index) == 0
+
+
+@pytest.mark.parametrize("mounted", [False, True])
+def test_a_link_to_a_drive_that_is_not_plugged_in_forgets_nothing(
+    index: Index, pictures: Path, tmp_path: Path, draw_picture: Any, mounted: bool
+) -> None:
+    """Whether the place where it is mounted is there without it, or not."""
+    drive = tmp_path / "drive"
+    drive.mkdir()
+    draw_picture(drive / "behind.png", 20)
+    other = draw_picture(tmp_path / "other.png", 21)
+    (pictures / "usb").symlink_to(drive)
+    (pictures / "linked.png").symlink_to(other)
+    assert index.add(pictures, jobs=1).added == 8
+    drive.rename(tmp_path / "drawer")
+    other.rename(tmp_path / "drawer" / "other.png")
+    if mounted:
+        drive.mkdir()
+    report = index.add(pictures, jobs=1)
+    assert (report.forgotten, len(index)) == (0, 8)
+    assert {os.path.basename(path) for path, _ in report.kept} == {"usb", "linked.png"}
+    report = index.add(pictures, jobs=1, forget_missing=True)
+    assert (report.forgotten, report.kept, len(index)) == (2, [], 6)
+    assert index.add(pictures, jobs=1).kept == [], "there is nothing to be kept any more"
+
+
+def test_a_file_of_time_zero_is_compared_by_its_content(
+    index: Index, tmp_path: Path, draw_picture: Any
+) -> None:
+    path = tmp_path / "a.bmp"  # two of one size
+    for number, expected in ((1, (1, 0, 0)), (1, (0, 0, 1)), (2, (0, 1, 0)), (2, (0, 0, 1))):
+        Image.open(draw_picture(tmp_path / "drawn", number)).save(path)
+        os.utime(path, ns=(0, 0))
+        version = index.version
+        report = index.add(path, jobs=1)
+        assert (report.added, report.refreshed, report.unchanged) == expected
+        assert (index.version == version) == (report.unchanged == 1), "nothing is written for nothing"
+
+
+def test_a_renamed_folder_is_followed(index: Index, pictures: Path, capsys: Any) -> None:
+    index.add(pictures, jobs=1)
+    before = {hit.id for hit in index.search(Sketch.from_strokes([[[0, 0], [9, 0], [9, 9]]]), k=9)}
+    renamed = pictures.rename(pictures.with_name("renamed"))
+    (renamed / "1.png").unlink()
+    assert main(["index", str(renamed), "--jobs", "1", "--index", index.location]) == 0
+    said = capsys.readouterr().err
+    assert f"{pictures} is not there any more: 5 of its pictures were found elsewhere" in said
+    assert "5 moved; 6 in the index" in said
+    index.refresh()
+    hits = index.search(Sketch.from_strokes([[[0, 0], [9, 0], [9, 9]]]), k=9)
+    assert {hit.id for hit in hits} == before
+    assert sum(Path(hit.picture).is_relative_to(renamed) for hit in hits) == 5
+
+
+def test_without_paths_the_folders_of_all_runs_before_are_gone_over(
+    index: Index, pictures: Path, tmp_path: Path, draw_picture: Any
+) -> None:
+    with pytest.raises(SketchseekError, match="knows no folder to go over"):
+        index.add(jobs=1)
+    other = tmp_path / "other"
+    other.mkdir()
+    draw_picture(other / "a.png", 30)
+    assert index.add(pictures, jobs=1, exclude=["inner"]).added == 4
+    assert index.add(other, jobs=1).added == 1
+    draw_picture(pictures / "new.png", 31)
+    (other / "a.png").unlink()
+    draw_picture(other / "b.png", 32)
+    report = index.add(jobs=1)
+    assert (report.added, report.forgotten, report.unchanged) == (2, 1, 4), "what is inside is excluded still"
+    renamed = other.rename(tmp_path / "renamed")
+    assert index.add(renamed, jobs=1).moved == 1
+    report = index.add(jobs=1)
+    assert (report.unchanged, report.kept) == (6, []), "nothing is known of the folder that was"
+    index.remove(pictures)
+    assert index.add(jobs=1).added == 0, "what was removed as a whole is no folder of this index any more"
 
 
 def test_a_root_that_never_was_is_a_mistake(index: Index, tmp_path: Path) -> None:
@@ -588,10 +665,11 @@ def test_many_views_are_searched_by_a_shortlist(
     exact = filled.search(square, 5, expand=0, blend=0)
     assert filled.method == "exhaustive"
     monkeypatch.setattr("sketchseek.index.VIEWS_IN_A_BLINK", 100)
-    assert filled.method == "projections"
-    short = filled.search(square, 5, expand=0, blend=0)
+    again = Index.open(filled.location)
+    assert again.method == "projections"
+    short = again.search(square, 5, expand=0, blend=0)
     assert [hit.id for hit in short] == [hit.id for hit in exact]
-    assert filled.search(square, 5, method="exhaustive", expand=0, blend=0) == exact
+    assert again.search(square, 5, method="exhaustive", expand=0, blend=0) == exact
 
 
 def test_views_follow_what_is_asked_for(index: Index, pictures: Path, with_a_small_square: Path) -> None:
@@ -729,7 +807,8 @@ def test_a_drawing_in_a_corner_of_its_page_is_boxed_there(tmp_path: Path) -> Non
 
 def test_answers_do_not_depend_on_the_order_of_the_rows(filled: Index) -> None:
     """As kills, other processes and compaction leave it: to the last bit."""
-    from sketchseek.search.ranking import Collection, rank
+    from sketchseek.search.collection import Collection
+    from sketchseek.search.ranking import rank
     from sketchseek.shape.query import Query
 
     snapshot, settings = filled._snapshot, filled._view.settings
@@ -800,3 +879,27 @@ def test_the_readmes_example_runs_twice(
         exec(code, said)
         assert said["report"].added == added
         assert len(said["hits"]) == 6
+
+
+def test_a_search_takes_strokes_and_any_angle(filled: Index, square: Sketch) -> None:
+    strokes = [stroke.tolist() for stroke in square.strokes]
+    assert filled.search(strokes, 3) == filled.search(Sketch.from_strokes(strokes), 3)
+    assert filled.search(square, 3, turn="any") == filled.search(square, 3, turn=180.0)
+    with pytest.raises(ValueError, match="from 0 to 5"):
+        filled.search(square, 3, blend=7)
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.EACCES, errno.EMFILE, errno.ESTALE])
+def test_what_info_cannot_read_is_said_in_a_sentence(
+    filled: Index, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    stat = os.stat
+
+    def failing(path, *arguments, **options):
+        if str(path).endswith(".lance"):
+            raise OSError(number, os.strerror(number), path)
+        return stat(path, *arguments, **options)
+
+    monkeypatch.setattr(os, "stat", failing)
+    with pytest.raises(SketchseekError, match="Cannot read the index"):
+        filled.store.bytes_on_disk()

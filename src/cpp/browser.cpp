@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -13,10 +14,10 @@ using namespace sketchseek;
 
 namespace {
 std::unique_ptr<Opened> opened;
-std::vector<double> places;  // of the last search, kFields each
+std::unique_ptr<Model> model;
+std::vector<double> places;  // of the last search, kPlaceFields each
 double present;
 std::vector<double> scanned;  // of the last scan: row and score, one after the other
-constexpr int kFields = 13;
 bool starved;  // there was not enough memory for what was asked last
 
 // There are no exceptions in a browser's engine: what finds no memory stops here, and `starved` says why.
@@ -37,40 +38,61 @@ EXPORT(lay_out) void lay_out(const int8_t* from, int32_t begin, int32_t count, i
   }
 }
 
-EXPORT(open) const char* open_collection(const double* settings, int32_t settings_count, const double* model,
-                                         int32_t model_count, const int32_t* pictures, int32_t n, const float* frames,
-                                         const int8_t* codes, int32_t rows, const int8_t* made_up, int32_t made_up_count) {
-  const Published published{settings, settings_count, model, model_count, pictures, n, frames, codes, rows, made_up,
-                            made_up_count};
+// What the engine's numbers mean, as a JSON document: `describe_core`.
+EXPORT(description) const char* description() {
+  static const std::string text = describe_core();
+  return text.c_str();
+}
+
+EXPORT(open) const char* open_collection(const double* settings, int32_t settings_count, const double* numbers,
+                                         int32_t numbers_count, const int32_t* pictures, int32_t n, const float* frames,
+                                         const int8_t* codes, int32_t rows, const int8_t* synthetic, int32_t synthetic_count) {
+  const Published published{settings, settings_count, pictures, n, frames, codes, rows, synthetic, synthetic_count};
   if (const char* fault = Opened::fault_of(published)) return fault;
+  if (const char* fault = Model::fault_of(numbers, numbers_count)) return fault;
   opened = std::make_unique<Opened>(published, kernels_portable);
+  model = std::make_unique<Model>(numbers, numbers_count);
   return nullptr;
 }
 
-// rows: those that `scan` found in the parts of the collection; null where it was not scanned in parts.
+// A drawing, if a collection is open and the strokes can be searched for; otherwise `fault` says why not.
+static std::unique_ptr<Drawn> drawn_of(const double* strokes, const int32_t* lengths, int32_t count, int32_t k, int32_t offset,
+                                       int32_t mirror, double turn, const char*& fault) {
+  Points points;
+  fault = opened ? fault_of(k, offset, turn) : "No collection is open.";
+  if (!fault) fault = points_of(strokes, lengths, count, points);
+  return fault ? nullptr : std::make_unique<Drawn>(opened->core().drawn(points, mirror != 0, turn));
+}
+
+// rows: those that `scan` found in the parts of the collection, best first; null where it was not scanned in parts.
 EXPORT(search) const char* search(const double* strokes, const int32_t* lengths, int32_t count, int32_t k, int32_t offset,
                                   int32_t mirror, double turn, const int32_t* rows, int32_t rows_count) {
-  if (!opened) return "No collection is open.";
-  Answer answer;
-  Options options;
-  options.k = k, options.offset = offset, options.mirror = mirror != 0, options.turn = turn;
-  const std::vector<int64_t> given = rows ? std::vector<int64_t>(rows, rows + rows_count) : std::vector<int64_t>();
-  if (const char* fault = opened->search(strokes, lengths, count, options, answer, rows ? &given : nullptr)) return fault;
+  const char* fault;
+  const auto drawn = drawn_of(strokes, lengths, count, k, offset, mirror, turn, fault);
+  if (fault) return fault;
+  const Core& core = opened->core();
+  const int64_t pictures = (int64_t)opened->pictures().size(), wanted = Core::wanted(k, offset, pictures);
+  Candidates found;
+  for (int32_t i = 0; rows && i < rows_count; ++i) {
+    if (rows[i] < 0 || rows[i] >= opened->pictures().rows.n) return "A row that was found is none of the index.";
+    if (i < wanted) found.rows.push_back(rows[i]);
+  }
+  if (!rows || wanted >= pictures) found.rows = core.candidates(*drawn, wanted, one_by_one);
+  LookOptions options;
+  options.k = k, options.offset = offset;
+  const Answer answer = core.look(*drawn, found, *model, options, one_by_one);
   present = answer.present;
   places.clear();
-  for (const Place& p : answer.places)
-    places.insert(places.end(), {(double)p.hit, (double)p.picture, p.score, p.confidence, p.scale, (double)p.mirrored,
-                                 p.rotation, p.dx, p.dy, p.box[0], p.box[1], p.box[2], p.box[3]});
+  for (const Place& place : answer.places) place.write(places);
   return nullptr;
 }
 
 EXPORT(scan) const char* scan(const double* strokes, const int32_t* lengths, int32_t count, int32_t k, int32_t offset,
                               int32_t mirror, double turn) {
-  if (!opened) return "No collection is open.";
-  std::pair<std::vector<int64_t>, std::vector<float>> found;
-  Options options;
-  options.k = k, options.offset = offset, options.mirror = mirror != 0, options.turn = turn;
-  if (const char* fault = opened->scan(strokes, lengths, count, options, found)) return fault;
+  const char* fault;
+  const auto drawn = drawn_of(strokes, lengths, count, k, offset, mirror, turn, fault);
+  if (fault) return fault;
+  const auto found = opened->core().best(*drawn, std::max<int64_t>(offset + k, kCandidates), one_by_one);
   scanned.clear();
   for (size_t i = 0; i < found.first.size(); ++i) scanned.insert(scanned.end(), {(double)found.first[i], found.second[i]});
   return nullptr;
@@ -80,5 +102,5 @@ EXPORT(scanned) const double* found_rows() { return scanned.data(); }
 EXPORT(scanned_count) int32_t scanned_count() { return (int32_t)(scanned.size() / 2); }
 
 EXPORT(places) const double* found_places() { return places.data(); }
-EXPORT(places_count) int32_t places_count() { return (int32_t)(places.size() / kFields); }
+EXPORT(places_count) int32_t places_count() { return (int32_t)(places.size() / kPlaceFields); }
 EXPORT(present) double is_present() { return present; }

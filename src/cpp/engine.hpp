@@ -116,6 +116,8 @@ struct Kernels {
   void (*densities)(const Database&, Range, const Maps&, const Contour&, const float* steps, const float* shifts, float* out);
   // Sums of the tables' entries, of whole blocks of codes.
   void (*sum_tables)(const PartCodes&, int64_t begin_block, int64_t end_block, uint16_t* out);
+  // Products of rows (n, d), of bytes or floats, with others (count, d): (n, count).
+  void (*products)(const void* rows, bool bytes, int64_t n, const float* others, int64_t count, int64_t d, float* out);
 };
 
 extern const Kernels kernels_portable;

@@ -16,6 +16,7 @@
 #include "kernels/near.hpp"
 #include "kernels/plain.hpp"
 #include "kernels/product_codes.hpp"
+#include "kernels/products.hpp"
 #include "kernels/projection.hpp"
 #endif
 
@@ -95,8 +96,10 @@ extern const Kernels TABLE(SKETCHSEEK_BUILD) = {
        float* out) { ANY_OF(densities, maps.nx)(db, range, maps, points, steps, shifts, out); },
 #if defined(SKETCHSEEK_BROWSER)
     nullptr,
+    nullptr,
 #else
     sum_tables,
+    products,
 #endif
 };
 

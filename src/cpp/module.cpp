@@ -67,15 +67,6 @@ Out<T> handed_over(std::vector<T>&& values) {
   return Out<T>(kept->data(), {kept->size()}, owner);
 }
 
-// Of each place 13 numbers: the hit's, the picture's, score, confidence, scale, mirrored, rotation, dx, dy, box.
-Out<double> places_of(const Answer& answer) {
-  std::vector<double> out;
-  for (const Place& p : answer.places)
-    out.insert(out.end(), {(double)p.hit, (double)p.picture, p.score, p.confidence, p.scale, (double)p.mirrored,
-                           p.rotation, p.dx, p.dy, p.box[0], p.box[1], p.box[2], p.box[3]});
-  return handed_over(std::move(out));
-}
-
 struct Build {
   const char* name;
   const Kernels* kernels;
@@ -385,61 +376,227 @@ class Collection {
   std::atomic<int64_t> laid_out_bytes_{0};
 };
 
-// A native collection, searched by shape as browsers do (search/search.hpp), the whole of it without Python.
-class ShapeSearch {
+// A drawing laid out for one collection; see `Search.drawn`.
+class PreparedDrawing {
  public:
-  // What `Published` says; the collection's rows are used where they lie. shares, prior (rows,): of each row.
-  ShapeSearch(const Collection& collection, In<double, 1> settings, In<double, 1> model, In<int32_t, 2> pictures,
-              In<float, 2> frames, In<int8_t, 2> made_up, In<float, 1> shares, Prior prior)
-      : frames_(frames), made_up_(made_up) {
-    const Published given{settings.data(),          (int64_t)settings.size(),  model.data(),  (int64_t)model.size(),
-                          pictures.data(),          (int64_t)pictures.shape(0), frames.data(), nullptr,
-                          (int64_t)frames.shape(0), made_up.data(),             (int64_t)made_up.shape(0)};
-    require(pictures.shape(1) == 4 && frames.shape(1) == 4 && (int64_t)frames.shape(0) == collection.size(),
-            "pictures must be (n, 4) and frames (rows, 4)");
-    const char* fault = Opened::fault_of(given);
-    require(!fault, fault);
-    require((int64_t)shares.size() == collection.size() && (!prior || (int64_t)prior->size() == collection.size()),
-            "shares and prior must be of each row");
-    for (const In<float, 1>& each : {shares, prior ? *prior : shares})
-      for (size_t i = 0; i < each.size(); ++i)
-        require(each.data()[i] > 0 && each.data()[i] <= 1, "shares and prior must be in (0, 1]");
-    const Database& rows = collection.rows();
-    require(rows.bytes && settings.data()[0] == rows.nx && settings.data()[1] == rows.no &&
-                settings.data()[2] == rows.kernels && (int64_t)made_up.shape(1) == rows.dimensions(),
-            "the collection must have one-byte codes of these settings");
-    opened_.emplace(given, collection.kernels(), collection.filter(), rows, shares.data(), prior ? prior->data() : nullptr);
+  PreparedDrawing(Drawn&& drawn, const void* owner) : drawn_(std::move(drawn)), owner_(owner) {}
+  const Drawn& of(const void* owner) const {
+    require(owner == owner_, "the drawing was made for another collection");
+    return drawn_;
   }
 
-  // present, and `places_of` the answer. points (4, n): x, y, angle, weight, in a frame of that width and height.
-  nb::tuple search(In<float, 2> points, double width, double height, int64_t k, int64_t offset, bool mirror, double turn,
-                   int threads) const {
+ private:
+  Drawn drawn_;
+  const void* owner_;
+};
+
+class ConfidenceModel {
+ public:
+  // See `Model`.
+  explicit ConfidenceModel(In<double, 1> numbers) : model_(checked(numbers)) {}
+  const Model& model() const { return model_; }
+
+  // evidence (k, F), likeness (L,) or nothing -> confidence (k,) and presence.
+  nb::tuple judge(In<double, 2> evidence, In<double, 1> likeness) const {
+    require(evidence.shape(0) > 0 && evidence.shape(1) == kEvidence, "evidence must be (k, F), of one hit at least");
+    require(likeness.size() == 0 || likeness.size() == kLikeness, "likeness must be (L,)");
+    double present;
+    Values confidence = model_.judge(copied(evidence), copied(likeness), present);
+    return nb::make_tuple(handed_over(std::move(confidence)), present);
+  }
+
+ private:
+  static Model checked(const In<double, 1>& numbers) {
+    const char* fault = Model::fault_of(numbers.data(), (int64_t)numbers.size());
+    require(!fault, fault);
+    return {numbers.data(), (int64_t)numbers.size()};
+  }
+  const Model model_;
+};
+
+Published published_of(const In<double, 1>& settings, const In<int32_t, 2>& pictures, const In<float, 2>& frames,
+                       const int8_t* codes, int64_t rows, const In<int8_t, 2>& synthetic) {
+  const Published given{settings.data(), (int64_t)settings.size(), pictures.data(),  (int64_t)pictures.shape(0), frames.data(),
+                        codes,           (int64_t)frames.shape(0), synthetic.data(), (int64_t)synthetic.shape(0)};
+  require(pictures.shape(1) == 4 && frames.shape(1) == 4 && (int64_t)frames.shape(0) == rows,
+          "pictures must be (n, 4) and frames (rows, 4)");
+  const char* fault = Opened::fault_of(given);
+  require(!fault, fault);
+  const int64_t size = dimensions_of((int)settings.data()[0], (int)settings.data()[1]);
+  require((int64_t)synthetic.shape(1) == size, "codes must be (rows, D)");
+  return given;
+}
+
+// What an `Answer` has, by name.
+nb::dict dict_of(Answer&& answer) {
+  std::vector<double> places;
+  for (const Place& place : answer.places) place.write(places);
+  nb::dict out;
+  out["present"] = answer.present;
+  out["pictures"] = handed_over(std::move(answer.pictures));
+  out["order"] = handed_over(std::move(answer.order));
+  out["confidence"] = handed_over(std::move(answer.confidence));
+  out["evidence"] = handed_over(std::move(answer.evidence));
+  out["places"] = handed_over(std::move(places));
+  return out;
+}
+
+// The search (search/look.hpp) over a collection's rows, where they lie.
+class Search {
+ public:
+  // See `Published`.
+  Search(const Collection& collection, In<double, 1> settings, In<int32_t, 2> pictures, In<float, 2> frames,
+         In<int8_t, 2> synthetic)
+      : frames_(frames), synthetic_(synthetic) {
+    const Database& rows = collection.rows();
+    const Published given = published_of(settings, pictures, frames, nullptr, collection.size(), synthetic);
+    require(settings.data()[0] == rows.nx && settings.data()[1] == rows.no && settings.data()[2] == rows.kernels,
+            "the collection must have vectors of these settings");
+    opened_.emplace(given, collection.kernels(), collection.filter(), rows);
+  }
+
+  // points (4, n): x, y, angle, weight, in a frame of that width and height.
+  PreparedDrawing drawn(In<float, 2> points, double width, double height, bool mirror, double turn) const {
     const size_t n = points.shape(1);
-    require(points.shape(0) == 4 && n > 0, "points must be (4, n), at least one");
+    require(points.shape(0) == 4, "points must be (4, n)");
     require_finite(points, "points must be finite");
-    require(k > 0 && k <= 1 << 30 && offset >= 0 && offset <= 1 << 30, "k must be positive and offset not negative");
     require(turn >= 0 && turn <= 180, "turn must be from 0 to 180 degrees");
-    require(threads > 0, "threads must be positive");
     Points drawn;
     const float* at = points.data();
     for (std::vector<float>* each : {&drawn.x, &drawn.y, &drawn.angle, &drawn.weight}) each->assign(at, at + n), at += n;
     drawn.width = width, drawn.height = height;
-    Options options;
-    options.k = k, options.offset = offset, options.mirror = mirror, options.turn = turn;
-    options.parallel = [&](int64_t count, int64_t chunk, const std::function<void(int64_t, int64_t)>& work) {
-      in_parallel(count, chunk, threads, work, signals_allow);
-    };
+    nb::gil_scoped_release free;
+    return {core().drawn(drawn, mirror, turn), this};
+  }
+
+  // Rows of the k best pictures, best first, each by its best view; of all pictures where there are no more.
+  Out<int64_t> candidates(const PreparedDrawing& drawing, int64_t k, int threads) const {
+    require(k > 0, "k must be positive");
+    return each<int64_t>(drawing, threads, [&](const Drawn& drawn, const Parallel& p) { return core().candidates(drawn, k, p); });
+  }
+
+  // Plain scores of some pictures, each that of its best view.
+  Out<float> scores(const PreparedDrawing& drawing, In<int64_t, 1> ids, int threads) const {
+    check_pictures(ids);
+    return each<float>(drawing, threads, [&](const Drawn& drawn, const Parallel& p) {
+      return core().scores(drawn, ids.data(), (int64_t)ids.size(), p);
+    });
+  }
+
+  Out<float> whole_scores(const PreparedDrawing& drawing, In<int64_t, 1> ids, int threads) const {
+    check_pictures(ids);
+    return each<float>(drawing, threads, [&](const Drawn& drawn, const Parallel& p) {
+      return core().whole_scores(drawn, ids.data(), (int64_t)ids.size(), p);
+    });
+  }
+
+  // `Core::look`: rows (n,), of which the best of each picture counts; with placed (n, 6) score, scale, rotation, mirrored, dx,
+  // dy, best first. Or pictures (n,) in an order (n,), and opinion: cosine (n,), similarity (n,), background (m,), likeness,
+  // and [cohesion, crowd, nearest, flat_art]. background, total: of a collection that this is a part of.
+  nb::dict look(const PreparedDrawing& drawing, const ConfidenceModel& model, int64_t k, int64_t offset, int64_t count,
+                double normalization, double coverage, bool place, Ids rows, std::optional<In<float, 2>> placed, Ids pictures,
+                std::optional<In<double, 1>> order, std::optional<std::vector<In<double, 1>>> opinion,
+                std::optional<In<float, 1>> background, int64_t total, int threads) const {
+    require(k > 0 && k <= 1 << 30 && offset >= 0 && offset <= 1 << 30, "k must be positive and offset not negative");
+    require(normalization >= 0 && normalization < 1, "the local normalisation's strength must be in [0, 1)");
+    require(coverage >= 0 && std::isfinite(coverage), "the power of coverage must not be negative");
+    require(threads > 0, "threads must be positive");
+    require(rows.has_value() != pictures.has_value(), "either rows or pictures are looked at");
+    Candidates found;
+    found.total = total;
+    if (background) require_finite(*background, "background must be finite"), found.background = copied(*background);
+    if (rows) {
+      const int64_t n = opened_->pictures().rows.n;
+      for (size_t i = 0; i < rows->size(); ++i)
+        if (rows->data()[i] < 0 || rows->data()[i] >= n) throw std::out_of_range("rows must be numbers below n");
+      if (placed) {
+        require(placed->shape(0) == rows->size() && placed->shape(1) == 6, "placed must be (rows, 6)");
+        require_finite(*placed, "placed must be finite");
+        for (size_t i = 0; i < rows->size(); ++i) {
+          const float* p = placed->data() + 6 * i;
+          const int64_t row = rows->data()[i];
+          found.placed.push_back({row, opened_->pictures().picture_of[row], p[0], p[1], p[2], p[3] != 0, p[4], p[5]});
+        }
+      } else {
+        found.rows = copied(*rows);
+      }
+    } else {
+      check_pictures(*pictures);
+      require(order && order->size() == pictures->size(), "order must be of each picture");
+      require_finite(*order, "order must be finite");
+      found.pictures = copied(*pictures), found.order = copied(*order);
+      if (opinion) found.opinion = opinion_of(*opinion, pictures->size());
+    }
+    LookOptions options;
+    options.k = k, options.offset = offset, options.count = count;
+    options.normalization = normalization, options.coverage = coverage;
+    options.place = place;
     Answer answer;
     {
       nb::gil_scoped_release free;
-      answer = opened_->search(drawn, options);
+      answer = core().look(drawing.of(this), found, model.model(), options, parallel(threads));
     }
-    return nb::make_tuple(answer.present, places_of(answer));
+    return dict_of(std::move(answer));
+  }
+
+  // `Core::meet`, by name.
+  nb::dict meet(const PreparedDrawing& drawing, int64_t picture) const {
+    require(picture >= 0 && picture < (int64_t)opened_->pictures().size(), "there is no such picture");
+    Meeting found;
+    {
+      nb::gil_scoped_release free;
+      found = core().meet(drawing.of(this), picture);
+    }
+    nb::dict out;
+    out["coverage"] = found.coverage;
+    out["support"] = handed_over(std::move(found.support));
+    out["sampled"] = handed_over(std::move(found.sampled));
+    out["d"] = handed_over(std::move(found.d));
+    out["surface"] = handed_over(std::move(found.surface));
+    return out;
   }
 
  private:
+  const Core& core() const { return opened_->core(); }
+
+  static Parallel parallel(int threads) {
+    return [threads](int64_t count, int64_t chunk, const std::function<void(int64_t, int64_t)>& work) {
+      in_parallel(count, chunk, threads, work, signals_allow);
+    };
+  }
+
+  template <class T, class Work>
+  Out<T> each(const PreparedDrawing& drawing, int threads, Work work) const {
+    require(threads > 0, "threads must be positive");
+    std::vector<T> out;
+    {
+      nb::gil_scoped_release free;
+      out = work(drawing.of(this), parallel(threads));
+    }
+    return handed_over(std::move(out));
+  }
+
+  void check_pictures(const In<int64_t, 1>& ids) const {
+    for (size_t i = 0; i < ids.size(); ++i)
+      if (ids.data()[i] < 0 || ids.data()[i] >= (int64_t)opened_->pictures().size())
+        throw std::out_of_range("ids must be picture numbers below n");
+  }
+
+  static std::unique_ptr<Opinion> opinion_of(const std::vector<In<double, 1>>& given, size_t n) {
+    require(given.size() == 5 && given[0].size() == n && given[1].size() == n &&
+                (given[3].size() == 0 || given[3].size() == kLikeness) && given[4].size() == 4,
+            "an opinion is cosine (n,), similarity (n,), background, likeness and four numbers");
+    for (const auto& column : given) require_finite(column, "an opinion must be finite");
+    auto out = std::make_unique<Opinion>();
+    out->cosine = copied(given[0]), out->similarity = copied(given[1]), out->background = copied(given[2]);
+    out->likeness = copied(given[3]);
+    const double* rest = given[4].data();
+    out->cohesion = rest[0], out->crowd = rest[1], out->nearest = rest[2], out->flat_art = rest[3];
+    return out;
+  }
+
   In<float, 2> frames_;  // kept, as long as they are used
-  In<int8_t, 2> made_up_;
+  In<int8_t, 2> synthetic_;
   std::optional<Opened> opened_;
 };
 
@@ -447,44 +604,81 @@ class ShapeSearch {
 class PublishedCollection {
  public:
   PublishedCollection(In<double, 1> settings, In<double, 1> model, In<int32_t, 2> pictures, In<float, 2> frames,
-                      In<int8_t, 2> codes, In<int8_t, 2> made_up)
-      : settings_(settings), model_(model), pictures_(pictures), frames_(frames), codes_(codes), made_up_(made_up) {
-    const Published given{settings.data(),         (int64_t)settings.size(),  model.data(),  (int64_t)model.size(),
-                          pictures.data(),         (int64_t)pictures.shape(0), frames.data(), codes.data(),
-                          (int64_t)codes.shape(0), made_up.data(),             (int64_t)made_up.shape(0)};
-    require(pictures.shape(1) == 4 && frames.shape(1) == 4 && frames.shape(0) == codes.shape(0),
-            "pictures must be (n, 4), frames (rows, 4) and codes (rows, D)");
-    const char* fault = Opened::fault_of(given);
-    require(!fault, fault);
-    const int64_t size = dimensions_of((int)settings.data()[0], (int)settings.data()[1]);
-    require((int64_t)codes.shape(1) == size && (int64_t)made_up.shape(1) == size, "codes must be (rows, D)");
+                      In<int8_t, 2> codes, In<int8_t, 2> synthetic)
+      : pictures_(pictures), frames_(frames), codes_(codes), synthetic_(synthetic), model_(model) {
+    const Published given =
+        published_of(settings, pictures, frames, codes.data(), (int64_t)codes.shape(0), synthetic);
+    require((int64_t)codes.shape(1) == (int64_t)synthetic.shape(1), "codes must be (rows, D)");
     opened_.emplace(given, kernels_portable);
   }
 
-  // present, and `places_of` the answer.
-  nb::tuple search(In<double, 2> strokes, In<int32_t, 1> lengths, int64_t k, int64_t offset, bool mirror, double turn) const {
+  nb::dict search(In<double, 2> strokes, In<int32_t, 1> lengths, int64_t k, int64_t offset, bool mirror, double turn) const {
     int64_t points = 0;
     for (size_t i = 0; i < lengths.size(); ++i) points += std::max(lengths.data()[i], 0);
     require(strokes.shape(1) == 2 && points <= (int64_t)strokes.shape(0), "strokes must be (points, 2)");
-    Options options;
-    options.k = k, options.offset = offset, options.mirror = mirror, options.turn = turn;
-    Answer answer;
-    const char* fault;
-    {
-      nb::gil_scoped_release free;
-      fault = opened_->search(strokes.data(), lengths.data(), (int64_t)lengths.size(), options, answer);
-    }
+    Points drawn;
+    const char* fault = fault_of(k, offset, turn);
+    if (!fault) fault = points_of(strokes.data(), lengths.data(), (int64_t)lengths.size(), drawn);
     require(!fault, fault);
-    return nb::make_tuple(answer.present, places_of(answer));
+    const Core& core = opened_->core();
+    const Drawn asked = core.drawn(drawn, mirror, turn);
+    Candidates found;
+    found.rows = core.candidates(asked, Core::wanted(k, offset, (int64_t)opened_->pictures().size()), one_by_one);
+    LookOptions options;
+    options.k = k, options.offset = offset;
+    return dict_of(core.look(asked, found, model_.model(), options, one_by_one));
   }
 
  private:
-  In<double, 1> settings_, model_;  // kept, as long as they are used
-  In<int32_t, 2> pictures_;
+  In<int32_t, 2> pictures_;  // kept, as long as they are used
   In<float, 2> frames_;
-  In<int8_t, 2> codes_, made_up_;
+  In<int8_t, 2> codes_, synthetic_;
+  ConfidenceModel model_;
   std::optional<Opened> opened_;
 };
+
+// Evidence (k, kEvidence) as features: of each hit (k, G), of the search (2 G,), and with likeness (kLikeness,).
+Values evidence_of(const In<double, 2>& evidence) {
+  require(evidence.shape(0) > 0 && evidence.shape(1) == kEvidence, "evidence must be (k, F), of one hit at least");
+  return copied(evidence);
+}
+Out<double> hit_features(In<double, 2> evidence) {
+  const Values each = evidence_of(evidence);
+  Values out;
+  for (size_t i = 0; i < each.size(); i += kEvidence) {
+    const Values one = crossed(each.data() + i);
+    out.insert(out.end(), one.begin(), one.end());
+  }
+  return handed_over(std::move(out));
+}
+Out<double> search_features(In<double, 2> evidence) { return handed_over(summary(evidence_of(evidence))); }
+Out<double> photograph_features(In<double, 2> evidence, In<double, 1> likeness) {
+  require(likeness.size() == kLikeness, "likeness must be (L,)");
+  return handed_over(likeness_features(evidence_of(evidence), copied(likeness)));
+}
+
+// (rows,): which share of its picture each view shows. pictures (rows,), ascending; line_art (n,).
+Out<float> view_shares(In<float, 2> frames, In<int32_t, 1> pictures, In<bool, 1> line_art) {
+  require(frames.shape(1) == 4 && frames.shape(0) == pictures.size(), "frames must be (rows, 4) and pictures (rows,)");
+  const auto side = [&](size_t row) {
+    const float* f = frames.data() + 4 * row;
+    return std::max(f[2] - f[0], f[3] - f[1]);
+  };
+  std::vector<float> out(pictures.size());
+  for (size_t row = 0, first = 0; row < out.size(); ++row) {
+    const int32_t picture = pictures.data()[row];
+    if (picture < 0 || picture >= (int64_t)line_art.size()) throw std::out_of_range("pictures must be numbers below n");
+    if (row && picture != pictures.data()[row - 1]) first = row;
+    out[row] = share_of(side(row), side(first), line_art.data()[picture]);
+  }
+  return handed_over(std::move(out));
+}
+
+Out<float> view_priors(In<float, 1> shares) {
+  std::vector<float> out;
+  for (size_t i = 0; i < shares.size(); ++i) out.push_back(prior_of(shares.data()[i]));
+  return handed_over(std::move(out));
+}
 
 void check_maps(const In<double, 1>& frequencies, const In<double, 1>& orientation_frequencies) {
   require(frequencies.size() >= kMinFrequencies && frequencies.size() <= kMaxFrequencies &&
@@ -584,6 +778,74 @@ Out<int64_t> largest_sums(In<uint8_t, 3> codes, In<uint8_t, 2> tables, int64_t n
   return handed_over(std::move(top.sorted().first));
 }
 
+// Scores f (n,) with f = (1 - a) s + a W f: each has a share of what its likest have (ranking on data manifolds). W are the
+// cosines (n, n) with so many neighbours, none below zero, brought to the sum 1. 
+Out<float> diffused(In<float, 1> scores, In<float, 2> cosines, int64_t neighbours, double share) {
+  const size_t n = scores.size();
+  require(cosines.shape(0) == n && cosines.shape(1) == n, "cosines must be (n, n)");
+  require_finite(scores, "scores must be finite");
+  require_finite(cosines, "cosines must be finite");
+  require(neighbours > 0 && share >= 0 && share <= 0.99, "neighbours must be positive and the share in [0, .99]");
+  struct Link {
+    uint32_t to;
+    float weight;
+  };
+  std::vector<double> f(scores.data(), scores.data() + n);
+  {
+    nb::gil_scoped_release free;
+    std::vector<Link> links;
+    std::vector<size_t> ends;
+    std::vector<float> best;
+    const size_t kept = std::min<size_t>((size_t)neighbours, n);
+    for (size_t i = 0; i < n; ++i) {
+      const float* own = cosines.data() + i * n;
+      best.assign(kept, 0.0f);  // the largest so far, the least of them first
+      for (size_t j = 0; j < n; ++j)
+        if (j != i && own[j] > best[0]) {
+          std::pop_heap(best.begin(), best.end(), std::greater<float>());
+          best.back() = own[j];
+          std::push_heap(best.begin(), best.end(), std::greater<float>());
+        }
+      const float bar = best[0];
+      double total = 0;
+      const size_t begin = links.size();
+      for (size_t j = 0; j < n; ++j)
+        if (j != i && own[j] > 0 && own[j] >= bar) links.push_back({(uint32_t)j, own[j]}), total += own[j];
+      for (size_t l = begin; l < links.size(); ++l) links[l].weight = (float)(links[l].weight / total);
+      if (links.size() == begin) links.push_back({(uint32_t)i, 1});  // what is like nothing keeps its own
+      ends.push_back(links.size());
+    }
+    // In place: each sees what those before it have become, and half as many rounds do (Gauss and Seidel).
+    for (double change = 1, least = 1e-7; change > least;) {
+      change = 0;
+      for (size_t i = 0, l = 0; i < n; ++i) {
+        double sum = 0;
+        for (; l < ends[i]; ++l) sum += links[l].weight * f[links[l].to];
+        const double value = (1 - share) * scores.data()[i] + share * sum;
+        change = std::max(change, std::fabs(value - f[i])), least = std::max(least, 1e-7 * std::fabs(value));
+        f[i] = value;
+      }
+    }
+  }
+  return handed_over(std::vector<float>(f.begin(), f.end()));
+}
+
+// Products of rows (n, d), int8 or float32, with others (m, d): (n, m) in one row.
+Out<float> products(nb::ndarray<nb::ndim<2>, nb::c_contig, nb::device::cpu, nb::ro> rows, In<float, 2> others,
+                    const std::string& build) {
+  const Kernels* kernels = build_named(build).kernels;
+  const bool bytes = rows.dtype() == nb::dtype<int8_t>();
+  require(bytes || rows.dtype() == nb::dtype<float>(), "rows must be int8 or float32");
+  require(rows.shape(1) == others.shape(1), "rows and others must be of one length");
+  std::vector<float> out(rows.shape(0) * others.shape(0));
+  {
+    nb::gil_scoped_release free;
+    kernels->products(rows.data(), bytes, (int64_t)rows.shape(0), others.data(), (int64_t)others.shape(0),
+                      (int64_t)rows.shape(1), out.data());
+  }
+  return handed_over(std::move(out));
+}
+
 Out<int64_t> largest(In<float, 1> scores, int64_t k) {
   require(k >= 0, "k must not be negative");
   std::vector<int64_t> ids;
@@ -610,6 +872,9 @@ NB_MODULE(_engine, m) {
   m.def("largest_sums", &largest_sums, "codes"_a, "tables"_a, "n"_a, "k"_a, "build"_a, "threads"_a,
         "Numbers of the product codes with the largest sums, best first; ties go to lower ones.");
   m.def("largest", &largest, "scores"_a, "k"_a, "Positions of the k largest, ascending; ties go to lower ones.");
+  m.def("diffused", &diffused, "scores"_a, "cosines"_a, "neighbours"_a, "share"_a,
+        "Scores that spread to what is alike.");
+  m.def("products", &products, "rows"_a, "others"_a, "build"_a, "Products of many vectors with a few.");
   m.def("describe", &describe, "points"_a, "sizes"_a, "frequencies"_a, "orientation_frequencies"_a, "build"_a,
         "V of a drawing at some sizes.");
   m.def("densities", &densities, "vectors"_a, "steps"_a, "poses"_a, "weights"_a, "orientation_weights"_a, "pose"_a,
@@ -634,15 +899,33 @@ NB_MODULE(_engine, m) {
       .def("settle", &Collection::settle, "vectors"_a, "norms"_a, "weights"_a, "kernels"_a, "steps"_a, "frequencies"_a,
            "ids"_a, "starts"_a, "poses"_a, "threads"_a)
       .def("energy", &Collection::energy, "factors"_a, "table"_a, "cells"_a, "ids"_a, "threads"_a);
-  nb::class_<ShapeSearch>(m, "ShapeSearch")
-      .def(nb::init<const Collection&, In<double, 1>, In<double, 1>, In<int32_t, 2>, In<float, 2>, In<int8_t, 2>,
-                    In<float, 1>, Prior>(),
-           nb::keep_alive<1, 2>(), "collection"_a, "settings"_a, "model"_a, "pictures"_a, "frames"_a, "made_up"_a,
-           "shares"_a, "prior"_a.none())
-      .def("search", &ShapeSearch::search, "points"_a, "width"_a, "height"_a, "k"_a, "offset"_a, "mirror"_a, "turn"_a,
-           "threads"_a);
+  nb::class_<PreparedDrawing>(m, "PreparedDrawing");
+  nb::class_<ConfidenceModel>(m, "ConfidenceModel")
+      .def(nb::init<In<double, 1>>(), "numbers"_a)
+      .def("judge", &ConfidenceModel::judge, "evidence"_a, "likeness"_a);
+  nb::class_<Search>(m, "Search")
+      .def(nb::init<const Collection&, In<double, 1>, In<int32_t, 2>, In<float, 2>, In<int8_t, 2>>(),
+           nb::keep_alive<1, 2>(), "collection"_a, "settings"_a, "pictures"_a, "frames"_a, "synthetic"_a)
+      .def("drawn", &Search::drawn, "points"_a, "width"_a, "height"_a, "mirror"_a, "turn"_a)
+      .def("candidates", &Search::candidates, "drawing"_a, "k"_a, "threads"_a)
+      .def("scores", &Search::scores, "drawing"_a, "ids"_a, "threads"_a)
+      .def("whole_scores", &Search::whole_scores, "drawing"_a, "ids"_a, "threads"_a)
+      .def("look", &Search::look, "drawing"_a, "model"_a, "k"_a, "offset"_a, "count"_a, "normalization"_a, "coverage"_a, "place"_a,
+           "rows"_a.none(), "placed"_a.none(), "pictures"_a.none(), "order"_a.none(), "opinion"_a.none(),
+           "background"_a.none(), "total"_a, "threads"_a)
+      .def("meet", &Search::meet, "drawing"_a, "picture"_a);
   nb::class_<PublishedCollection>(m, "PublishedCollection")
       .def(nb::init<In<double, 1>, In<double, 1>, In<int32_t, 2>, In<float, 2>, In<int8_t, 2>, In<int8_t, 2>>(),
-           "settings"_a, "model"_a, "pictures"_a, "frames"_a, "codes"_a, "made_up"_a)
+           "settings"_a, "model"_a, "pictures"_a, "frames"_a, "codes"_a, "synthetic"_a)
       .def("search", &PublishedCollection::search, "strokes"_a, "lengths"_a, "k"_a, "offset"_a, "mirror"_a, "turn"_a);
+  m.def("description", &describe_core, "What the search's numbers mean, as a JSON document.");
+  m.def("wanted", &Core::wanted, "k"_a, "offset"_a, "among"_a, "How many candidates a look wants.");
+  m.def("judged", &Core::judged, "k"_a, "offset"_a, "among"_a, "How many hits are judged.");
+  m.def("background", [](int64_t n) { return handed_over(background_of(n)); }, "n"_a,
+        "Pictures that say what an ordinary score is.");
+  m.def("hit_features", &hit_features, "evidence"_a);
+  m.def("search_features", &search_features, "evidence"_a);
+  m.def("photograph_features", &photograph_features, "evidence"_a, "likeness"_a);
+  m.def("view_shares", &view_shares, "frames"_a, "pictures"_a, "line_art"_a);
+  m.def("view_priors", &view_priors, "shares"_a);
 }

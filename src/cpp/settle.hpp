@@ -1,5 +1,5 @@
 // Hits off the grid: the best of some poses and of all translations near a hit's own, one picture at a time, in double
-// precision. What alignment.py's `settle` says, in the same steps.
+// precision. tests/reference/alignment.py has the same in NumPy.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -40,9 +40,9 @@ class Ladder {
   const double* weights(int pose) const { return weights_.data() + pose * steps_.size(); }  // (D,), of the squares
 
  private:
-  const std::vector<double> frequencies_, steps_;
+  std::vector<double> frequencies_, steps_;
   std::vector<double> drawn_, mirrored_, weights_;
-  const int no_;
+  int no_;
   int poses_ = 0;
 };
 
@@ -84,7 +84,7 @@ class Surface {
         }
   }
 
-  const std::vector<double>& coefficients() const { return coefficients_; }  // (Dx, Dx)
+  double value(double x, double y) { return taylor(x, y).value; }
 
   // Newton's steps to a maximum; one that does not lead upwards is halved.
   double climb(double& x, double& y, double within) {
@@ -154,6 +154,22 @@ inline std::vector<double> row_of(const Database& db, int64_t id) {
     row[c] = db.bytes ? (double)static_cast<const int8_t*>(db.vectors)[id * size + c]
                       : (double)static_cast<const float*>(db.vectors)[id * size + c];
   return row;
+}
+
+// The cosine of a row with the only pose of a ladder, at all translations d (T,) of both axes, in units of `unit` radians: (T, T),
+// x first.
+inline std::vector<double> surface(const Database& db, const Ladder& ladder, int64_t id, bool mirrored,
+                                   const std::vector<double>& d, double unit) {
+  const std::vector<double> row = row_of(db, id);
+  double squared = 0;
+  for (size_t c = 0; c < row.size(); ++c) squared += ladder.weights(0)[c] * row[c] * row[c];
+  Surface polynomial(ladder.frequencies(), db.nx, db.dimensions_o());
+  polynomial.fill(ladder.query(0, mirrored), row.data());
+  std::vector<double> out;
+  for (const double x : d)
+    for (const double y : d)
+      out.push_back(squared > 0 ? polynomial.value(x * unit, y * unit) / std::sqrt(squared) : 0);
+  return out;
 }
 
 inline Settled settle(const Database& db, const Ladder& ladder, int64_t id, const Start& start) {

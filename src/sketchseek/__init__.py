@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = ["Hit", "Hits", "Index", "Sketch", "SketchseekError", "__version__", "kernels", "maps"]
+
+# Nothing is sent anywhere, nor kept to be sent. Libraries read these when they are loaded, and every process
+# of ours passes here first. Who has set one of them wants what it says.
+for _habit in ("ORT_DISABLE_TELEMETRY=1", "RAY_USAGE_STATS_ENABLED=0", "HF_HUB_DISABLE_TELEMETRY=1"):
+    os.environ.setdefault(*_habit.split("="))
 
 _HOMES = {
     "Hit": "search.hit",

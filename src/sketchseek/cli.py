@@ -86,7 +86,9 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     p = command(
         "index", run_index, "add new pictures under the paths, refresh changed ones, forget vanished ones"
     )
-    p.add_argument("paths", nargs="+", metavar="PATH", help="folder or picture")
+    p.add_argument(
+        "paths", nargs="*", metavar="PATH", help="folder or picture (default: those of all runs before)"
+    )
     _add_index(p)
     p.add_argument(
         "--preset", choices=("compact", "precise", "full"), help="of a new index (default: precise)"
@@ -139,7 +141,10 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     p.add_argument("-k", type=positive, default=20, metavar="K", help="how many hits (default: 20)")
     p.add_argument("--expand", type=natural, metavar="N", help="ask again with the first N hits")
     p.add_argument(
-        "--blend", type=weight, metavar="W", help="weight of what the drawing depicts beside its shape"
+        "--blend",
+        type=weight,
+        metavar="W",
+        help="weight of what the drawing depicts beside its shape, from 0 (shape alone) to 5",
     )
     p.add_argument(
         "--box",
@@ -170,7 +175,9 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         choices=("exhaustive", "projections", "dpf"),
         help="default: exhaustive, and projections where that would take longer than a blink",
     )
-    p.add_argument("--shortlist", type=positive, metavar="S", help="pictures to re-rank (projections, dpf)")
+    p.add_argument(
+        "--shortlist", type=natural, metavar="S", help="pictures to re-rank (projections, dpf); 0: none"
+    )
     p.add_argument(
         "--rerank",
         choices=("exact", "binary", "local", "binary-all", "local-all"),
@@ -236,7 +243,9 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         metavar="FILE",
         help="a CSV or JSON that says of each picture its `picture` (the file's name), `title` and `link`",
     )
-    p.add_argument("--title", default="", metavar="TEXT", help="what the collection is called")
+    p.add_argument(
+        "--title", metavar="TEXT", help="what the collection is called (default: as it was published before)"
+    )
     p.add_argument("--json", action="store_true", help="print one JSON document")
 
     p = command("cluster", run_cluster, "say what is served on a Ray cluster, or restart it piece by piece")
@@ -324,6 +333,8 @@ def _index(args: argparse.Namespace, **elsewhere: Any) -> int:
         if args.smallest:
             index.set_smallest(args.smallest)
     else:
+        if not args.paths:
+            raise SketchseekError(f"There is no index in {location} yet: name the folders of your pictures.")
         _check_pictures(args.paths, args.exclude)
         index = Index.create(
             args.index,
@@ -339,7 +350,7 @@ def _index(args: argparse.Namespace, **elsewhere: Any) -> int:
             retried = time.monotonic() if retry else retried
             with shown(sys.stderr) as progress:
                 report = index.add(
-                    args.paths,
+                    args.paths or None,
                     jobs=args.jobs,
                     exclude=args.exclude,
                     forget_missing=args.forget_missing,
@@ -352,7 +363,8 @@ def _index(args: argparse.Namespace, **elsewhere: Any) -> int:
                 print(json.dumps(report.to_dict()), flush=True)
             _say_report(report, len(index), quiet=args.watch)
             if report.interrupted or not args.watch:
-                nothing = len(report.empty) == len(set(args.paths)) or not (len(index) or report.forgotten)
+                nothing = bool(args.paths) and len(report.empty) == len(set(args.paths))
+                nothing = nothing or not (len(index) or report.forgotten)
                 return 1 if (report.interrupted or nothing) and not args.watch else 0
             time.sleep(max(2.0, 20 * report.looking))  # looking takes at most a twentieth of the time
     except KeyboardInterrupt:
@@ -408,6 +420,7 @@ def _search(args: argparse.Namespace, clock: Clock, sketch: Any, index: Any) -> 
             "took_ms": round(1000 * took, 2),
             "present": hits.present,
             "covered": hits.covered,
+            "note": hits.note,
             "hits": [hit.to_dict() for hit in hits],
         }
         if args.verbose:
@@ -419,6 +432,8 @@ def _search(args: argparse.Namespace, clock: Clock, sketch: Any, index: Any) -> 
         print_hits(hits, sys.stdout, pictures=args.pictures)
         if args.verbose:
             say("  ".join(f"{name} {ms:.0f} ms" for name, ms in clock.laps.items()))
+    if hits.note is not None:
+        say(hits.note)
     if hits.covered < 1:
         say(f"Only {hits.covered:.0%} of the collection answered in time.")
     if not hits:
@@ -508,7 +523,7 @@ def run_cluster(args: argparse.Namespace) -> int:
 
     if args.action == "restart":
         with _on_cluster(args) as index:
-            index.fleet.replace_all()
+            index.fleet.restart()
         say("Every shard has a new process.")
         return 0
     with joined(args.cluster):
@@ -828,7 +843,9 @@ def _check_index(where: str) -> None:
 
     location = Location(where)
     if location.exists():
-        Index.open(where)
+        note = Index.open(where).note
+        if note is not None:
+            say(note)
     elif os.path.isdir(location.text) and set(os.listdir(location.text)) - {LOCK}:
         here = shlex.join(["sketchseek", "index", location.text, "--index", os.path.abspath(".sketchseek")])
         raise SketchseekError(f"{location} is a folder without an index. To make one of its pictures: {here}")
@@ -865,6 +882,8 @@ def _say_report(report: Any, pictures: int, quiet: bool) -> None:
         return
     for sentence in report.repaired:
         say(f"  repaired: {printable(sentence)}")
+    for folder, count in report.followed:
+        say(f"  {printable(folder)} is not there any more: {count:,} of its pictures were found elsewhere")
     for picture, reason in report.failed[:20]:
         say(f"  could not read {printable(picture)}: {reason}")
     if len(report.failed) > 20:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .contours.drawing import Sketch
 from .errors import DamagedError, NoDescriptorError, OtherPlaceError, SketchseekError
+from .output.arguments import MOST_WEIGHT
+from .search.collection import Collection
 from .search.hit import Hit, Hits
-from .search.ranking import Collection
-from .search.search import Options, search
+from .search.options import Options
+from .search.search import search
+from .search.there import missing_last
 from .search.view import View
 from .shape.engine.device import engine_on
 from .shape.settings import DEFAULT_PRESET, Settings
@@ -70,6 +74,7 @@ class Index:
         self._store = store
         self._lock = threading.RLock()
         self._describer: PictureDescriber | None = None
+        self._no_describer: str | None = None
         self._repaired: list[str] = []
         self._go_to(self._newest_snapshot(None, save=True))
 
@@ -117,12 +122,12 @@ class Index:
         location = Location(where)
         try:
             return cls(location, device=device)
-        except DamagedError as error:
+        except DamagedError:
             if not repair:
                 raise
-            from .indexing.repair import repair as mend
+            from .indexing.repair import check
 
-            repaired = mend(location, error).sentences()
+            repaired = check(where, repair=True).sentences()
         index = cls(location, device=device)
         index._repaired = repaired
         return index
@@ -164,7 +169,7 @@ class Index:
 
     def add(
         self,
-        paths: Path | Sequence[Path],
+        paths: Path | Sequence[Path] | None = None,
         *,
         jobs: int | None = None,
         exclude: Sequence[str] = (),
@@ -177,35 +182,81 @@ class Index:
     ) -> Report:
         """Add new pictures under the paths, refresh changed ones, forget vanished ones.
 
-        A root that is missing or has become empty, as a drive that is not mounted, forgets nothing
-        unless `forget_missing`. Pictures that could not be read for want of memory, time or rights are
-        tried again if `retry`. What is damaged in the index is made again. May be interrupted and run
-        again: it goes on where it was. `device="cuda"` runs the networks on a graphics processor.
-        `workers` reads the pictures elsewhere, and `listings` lists folders there, see `IndexingOptions`.
+        Without paths, it goes over those of all runs before, each with what was excluded there. A root that
+        is missing or has become empty, as a drive that is not mounted, forgets nothing unless
+        `forget_missing`; pictures whose folder is gone are followed to where the same content is. Pictures
+        that could not be read for want of memory, time or rights are tried again if `retry`. What is damaged
+        in the index is made again. May be interrupted and run again: it goes on where it was.
+        `device="cuda"` runs the networks on a graphics processor. `workers` reads the pictures elsewhere, and
+        `listings` lists folders there, see `IndexingOptions`.
         """
-        from .indexing import IndexingOptions, update
-        from .indexing.repair import repair
+        from .indexing import IndexingOptions, Report
 
-        roots = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
         options = IndexingOptions(jobs, exclude, forget_missing, retry, device, workers, listings)
-        try:
-            store = self._writer()
-            store.current.verify_little()  # what was noticed by a search, and is in no row that is read here
-            report = update(store, roots, options, progress)
-            self.refresh(save=True)
-        except DamagedError as error:
-            self._repaired += repair(self._location, error, jobs).sentences()
-            report = update(self._writer(), roots, options, progress)
-            self.refresh(save=True)
-        report.repaired, self._repaired = self._repaired, []
+        if paths is not None:
+            given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+            return self._add(given, options, progress)
+        report = Report()
+        for excluded, roots in self._roots_by_exclusions().items():
+            if not report.interrupted:
+                report.include(self._add(roots, replace(options, exclude=[*excluded, *exclude]), progress))
         return report
+
+    def _add(
+        self, roots: Sequence[str | bytes | os.PathLike[str]], options: Any, progress: Progress | None
+    ) -> Report:
+        from .indexing import update
+        from .indexing.repair import check
+        from .indexing.walk import absolute
+        from .storage.roots import note_roots
+
+        try:
+            try:
+                store = self._writer()
+                store.current.verify_little()  # what a search noticed, and is in no row that is read here
+                report = update(store, roots, options, progress)
+                self.refresh(save=True)
+            except DamagedError:
+                self._repaired += check(self.location, repair=True, jobs=options.jobs).sentences()
+                report = update(self._writer(), roots, options, progress)
+                self.refresh(save=True)
+        except SketchseekError as error:
+            if not self._repaired:
+                raise
+            said, self._repaired = self._repaired, []  # what was given up is said, whatever comes after it
+            raise type(error)(" ".join(["Repaired:", *said, str(error)])) from error
+        report.repaired, self._repaired = self._repaired, []
+        with suppress(OSError):
+            note_roots(self._location, map(absolute, roots), options.exclude)
+        return report
+
+    def _roots_by_exclusions(self) -> dict[tuple[str, ...], list[bytes]]:
+        """The roots of all runs before, but for those that are away and of which nothing is known."""
+        from .contours.objects import is_object
+        from .indexing.walk import holding
+        from .storage.roots import read_roots
+
+        roots = read_roots(self._location)
+        held = holding(roots, self._writer().table(["path"])["path"].to_pylist())
+        away = [r for r in roots if r not in held and not is_object(r) and not os.path.lexists(r)]
+        groups: dict[tuple[str, ...], list[bytes]] = {}
+        for root, excluded in roots.items():
+            if root not in away:
+                groups.setdefault(excluded, []).append(root)
+        if not groups:
+            raise SketchseekError(f"The index in {self._location} knows no folder to go over: name one.")
+        return groups
 
     def remove(self, paths: Path | Sequence[Path]) -> int:
         """Forget the pictures at or under the paths; how many there were."""
         from .indexing import remove
+        from .indexing.walk import absolute
+        from .storage.roots import forget_roots
 
         roots = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
         count = remove(self._writer(), roots)
+        with suppress(OSError):
+            forget_roots(self._location, map(absolute, roots))
         self.refresh(save=True)
         return count
 
@@ -260,15 +311,16 @@ class Index:
         return snapshot
 
     def _go_to(self, snapshot: Snapshot) -> None:
+        collection = Collection(
+            snapshot.codes,
+            snapshot.norms,
+            settings_of(snapshot.recipe),
+            self._engine,
+            pictures=snapshot.pictures,
+            shares=shares(snapshot.frames, snapshot.pictures, snapshot.is_line_art),
+        )
         view = View(
-            Collection(
-                snapshot.codes,
-                snapshot.norms,
-                settings_of(snapshot.recipe),
-                self._engine,
-                pictures=snapshot.pictures,
-                shares=shares(snapshot.frames, snapshot.pictures, snapshot.is_line_art),
-            ),
+            collection,
             snapshot.width,
             snapshot.height,
             snapshot.frames,
@@ -277,6 +329,7 @@ class Index:
             path=snapshot.path,
             thumbnail=self.thumbnail,
             load_depiction=partial(self._depiction, snapshot),
+            method=self._method_for(snapshot, collection),
         )
         self._opened = (snapshot, view)
 
@@ -313,25 +366,56 @@ class Index:
     def _network(self, recipe: Expansion, required: bool) -> PictureDescriber | None:
         """Loaded once: an index that grows while it is searched has a new view many times."""
         if self._describer is None:
-            self._describer = _describer(recipe, required)
+            try:
+                self._describer, self._no_describer = _describer(recipe), None
+            except NoDescriptorError:
+                raise
+            except SketchseekError as error:
+                if required:
+                    raise
+                self._no_describer = str(error)
         return self._describer
 
     @property
+    def note(self) -> str | None:
+        """A sentence where the index knows what pictures depict, and drawings can't be asked about it."""
+        expansion = self.recipe.expansion
+        if expansion is None or self._describer is not None:
+            return None
+        if self._no_describer is None:
+            from .depiction.networks import lacking
+
+            return by_shape_alone(lacking(expansion.name))
+        return by_shape_alone(self._no_describer)
+
+    @property
     def method(self) -> str:
-        """How it is searched unless somebody says how: exactly, while that takes less than a blink."""
-        collection = self._view.collection
+        """How it is searched by shape unless told otherwise: exactly, while that takes less than a blink."""
+        return self._view.method
+
+    def _method_for(self, snapshot: Snapshot, collection: Collection) -> str:
         long = collection.has_windows and len(collection.engine) > VIEWS_IN_A_BLINK
         return "projections" if long else "exhaustive"
 
-    def search(self, sketch: Sketch | Source | Image.Image, k: int = 20, **options: Any) -> Hits:
-        """The k pictures that show the drawing best.
+    def search(self, sketch: Sketch | Source | Image.Image | list[Any], k: int = 20, **options: Any) -> Hits:
+        """The k pictures that show the drawing best, those that are not there any more after the others.
 
-        sketch : also the path or the bytes of a file, or a Pillow image.
-        options : the other fields of `sketchseek.search.search.Options`: offset, mirror, expand, blend,
-            picked, method and so on.
+        sketch : also strokes [[[x, y], ...], ...], the path or the bytes of a file, or a Pillow image.
+        options : the other fields of `sketchseek.search.search.Options`: offset, mirror, expand, blend (at
+            most 5), picked, method, turn (also "any") and so on.
         """
-        options = {**options, "method": options.get("method") or self.method}
-        return search(self._view, Sketch.of(sketch), Options(k, **options))
+        chosen = self._options(k, options)
+        hits = search(self._view, Sketch.of(sketch), chosen)
+        hits.note = by_shape_alone(self._no_describer) if chosen.blend is None else None
+        return missing_last(hits)
+
+    def _options(self, k: int, given: dict[str, Any]) -> Options:
+        """The options of a search as they may be given."""
+        blend = given.get("blend")
+        if blend is not None and blend > MOST_WEIGHT:
+            raise ValueError(f"blend must be from 0 to {MOST_WEIGHT:g}, got {blend}")
+        turn = 180.0 if given.get("turn") == "any" else given.get("turn", 0.0)
+        return Options(k, **{**given, "turn": turn})
 
     def likeness(self, sketch: Sketch, identifier: str) -> float | None:
         """The cosine of what a drawing and a picture depict; None where the index does not know."""
@@ -460,7 +544,13 @@ def explained(sketch: Sketch, picture: Path, where: Path | None = None) -> tuple
     seen = picture_contours(os.fspath(picture), get_detector(recipe.detector if recipe else "neural"))
     smallest = recipe.smallest if recipe else SMALLEST
     network = None
-    describer = _describer(recipe.expansion, required=False) if recipe and recipe.expansion else None
+    describer = None
+    try:
+        describer = _describer(recipe.expansion) if recipe and recipe.expansion else None
+    except NoDescriptorError:
+        raise
+    except SketchseekError:
+        pass  # without the network, the shape can be explained
     if describer:
         from .depiction import Pictures, usual_mean
 
@@ -499,16 +589,18 @@ def _expansion(name: str) -> Expansion:
     return Expansion(describer.name, describer.version, describer.dimension)
 
 
-def _describer(recipe: Expansion, required: bool) -> PictureDescriber | None:
-    """The network that gave an index its descriptors; None when it is not installed and not required."""
+def by_shape_alone(reason: str | None) -> str | None:
+    """The sentence for a search that could not go by what pictures depict; None where it could."""
+    if reason is None:
+        return None
+    return f"By shape alone, though the index knows what its pictures depict: {reason}"
+
+
+def _describer(recipe: Expansion) -> PictureDescriber:
+    """The network that gave an index its descriptors."""
     from .depiction import get_describer
 
-    try:
-        describer = get_describer(recipe.name)
-    except SketchseekError:
-        if required:
-            raise
-        return None
+    describer = get_describer(recipe.name)
     if describer.version != recipe.version:
         raise NoDescriptorError(
             f"This index holds descriptors of {recipe.name} {recipe.version}, "

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sketchseek.indexing.commits import _table
+from sketchseek.indexing.commits import table_of
 from sketchseek.storage.store import Change, Store
 
 NODE = {"num_cpus": 1, "object_store_memory": 80 << 20}
@@ -24,7 +24,7 @@ HEAD = {
 def write(where: Path | str, rows: list[dict[str, Any]]) -> None:
     """Rows into an index, as one commit."""
     store = Store.open(where)
-    store.commit(lambda: Change(_table(rows, store)))
+    store.commit(lambda: Change(table_of(rows, store)))
 
 
 def same_hits(found: Any, expected: Any) -> bool:

@@ -68,16 +68,16 @@ def endpoint() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def made_up() -> Callable[..., list[dict[str, Any]]]:
     """A function that makes rows of pictures of nothing in particular, of one to three views."""
+    settings = Settings.preset("compact")
+    curves = np.stack([describe(random_curves(seed), settings) for seed in range(100)])
 
     def rows(numbers: range, expansion: int = 0) -> list[dict[str, Any]]:
-        settings = Settings.preset("compact")
         out = []
         for number in numbers:
             random = np.random.default_rng(number)
             views = 1 + number % 3
-            codes = encode(
-                np.stack([describe(random_curves(7 * number + v), settings) for v in range(views)]), settings
-            )
+            shares = random.uniform(0.2, 1, (2, views, 1)).astype(np.float32)
+            codes = encode((shares * curves[random.integers(0, 100, (2, views))]).sum(axis=0), settings)
             frames = np.array([[0, 0, 400, 300], [0, 0, 200, 200], [150, 60, 400, 260]], np.float32)[:views]
             shape = Shape(
                 code=codes[0].tobytes(),

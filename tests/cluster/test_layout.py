@@ -1,23 +1,14 @@
-"""Dealing pictures to shards, and asking over sockets; no Ray is needed for these."""
+"""Dealing pictures to shards; no Ray is needed for it."""
 
 from __future__ import annotations
 
-import socket
-import threading
-import time
-from collections import Counter, defaultdict
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sketchseek.cluster.layout import PIECES, Layout, deal
-from sketchseek.cluster.shard import Questions, Shard
-from sketchseek.cluster.wire import Server, ask, connect, packed
 
 VIEWS = st.lists(st.lists(st.integers(1, 12), min_size=0, max_size=40), min_size=0, max_size=6)
 
@@ -77,86 +68,3 @@ def test_a_shard_knows_its_rows_by_what_they_are() -> None:
     one, same = (deal(fragments([[1, 2, 3]]), 2, name="a") for _ in range(2))
     assert one.keys == same.keys
     assert set(one.keys).isdisjoint(deal(fragments([[1, 2, 3]]), 2, name="b").keys)
-
-
-class TestWire:
-    @pytest.fixture
-    def server(self) -> Server:
-        def answer(name: str, arguments: tuple[Any, ...]) -> Any:
-            if name == "fail":
-                raise ValueError("as asked")
-            return name, arguments
-
-        return Server("127.0.0.1", answer)
-
-    def test_a_question_and_its_answer(self, server: Server) -> None:
-        line = connect(server.address)
-        big = np.arange(300_000)
-        ask(line, "what", "key", packed((big,)))
-        good, (name, (key, back)) = line.recv()
-        assert (good, name, key) == (True, "what", "key")
-        assert np.array_equal(big, back)
-        ask(line, "fail", "", packed(()))
-        assert line.recv() == (False, "ValueError('as asked')")
-        ask(line, "still there", "", packed(()))
-        assert line.recv()[0]
-
-    def test_who_does_not_know_the_secret_is_not_heard(self, server: Server) -> None:
-        with pytest.raises((OSError, EOFError)):
-            connect(replace(server.address, secret=b"guess"))
-        heard = []
-        stranger = socket.create_connection((server.address.host, server.address.port), timeout=5)
-        stranger.sendall(b"\x00\x00\x00\x10cos\nsystem\n(S'x'")
-        stranger.settimeout(15)
-        try:
-            while data := stranger.recv(100):
-                heard.append(data)
-        except OSError:
-            pass
-        assert b"".join(heard).count(b"#WELCOME#") == 0
-        line = connect(server.address)  # and others are still answered
-        ask(line, "fine", "", packed(()))
-        assert line.recv()[0]
-
-    def test_many_at_once(self, server: Server) -> None:
-        found: list[Any] = []
-
-        def ask_often(number: int) -> None:
-            line = connect(server.address)
-            for i in range(20):
-                ask(line, "n", "", packed((number, i)))
-                found.append(line.recv()[1][1] == ("", number, i))
-
-        threads = [threading.Thread(target=ask_often, args=(n,)) for n in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert found == [True] * 160
-
-
-def test_scans_of_a_shard_wait_for_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows are fetched meanwhile."""
-    scanning, most = 0, 0
-    fetched = threading.Event()
-
-    def top(*_: Any) -> bool:
-        nonlocal scanning, most
-        scanning += 1
-        most = max(most, scanning)
-        done = fetched.wait(60)
-        scanning -= 1
-        return done
-
-    monkeypatch.setattr(Questions, "top", top)
-    monkeypatch.setattr(Questions, "rows", lambda *_: fetched.set())
-    shard: Any = Shard.__new__(Shard)
-    shard._held, shard._threads, shard._turn = {"key": None}, 1, threading.Lock()
-    shard._questions, shard._seconds = Counter(), defaultdict(float)
-    with ThreadPoolExecutor(5) as pool:
-        scans = [pool.submit(shard._answer, "top", ("key",)) for _ in range(4)]
-        time.sleep(0.1)  # for the others to begin, if they could
-        shard._answer("rows", ("key",))
-        assert all(scan.result() for scan in scans)
-    assert most == 1
-    assert shard._questions == {"top": 4, "rows": 1}

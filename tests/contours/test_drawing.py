@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import tracemalloc
 from pathlib import Path
 
 import cv2
@@ -18,6 +19,7 @@ from sketchseek.contours import Sketch, load_picture
 from sketchseek.contours.outline import INSIDE, weighed
 from sketchseek.contours.points import fold
 from sketchseek.contours.skeleton import thin, trace
+from sketchseek.contours.svg import svg_strokes
 from sketchseek.errors import SketchseekError
 from sketchseek.shape.descriptor import describe
 from sketchseek.shape.settings import Settings
@@ -251,6 +253,27 @@ class TestNothingToSearchFor:
         with pytest.raises(SketchseekError):
             Sketch.load(text.encode())
 
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "[" + "{}," * 2_000_000 + "{}]",
+            "[" + "[]," * 2_000_000 + "[]]",
+            "[[" + "[1.25,2.5]," * 1_000_000 + "[1,2]]]",
+            json.dumps([[[0, 0], [1, k]] for k in range(30_000)]),
+            json.dumps([[[k, k % 7] for k in range(210_000)]]),
+        ],
+        ids=lambda text: text[:12],
+    )
+    def test_more_than_a_drawing_in_json(self, text: str) -> None:
+        data = text.encode()
+        tracemalloc.start()
+        try:
+            with pytest.raises(SketchseekError, match="20,000 strokes with 200,000 points are the most"):
+                Sketch.load(data)
+            assert tracemalloc.get_traced_memory()[1] < 100 * 2**20
+        finally:
+            tracemalloc.stop()
+
     @pytest.mark.parametrize("level", [0, 128, 255])
     def test_blank(self, level: int) -> None:
         with pytest.raises(SketchseekError, match="blank"):
@@ -313,3 +336,28 @@ def test_a_dot_is_a_small_circle() -> None:
     points = Sketch.from_bitmap(pixels).points
     inside = np.hypot(points.x, points.y) < 100
     np.testing.assert_allclose(np.hypot(points.x, points.y)[inside], 20 * 400 / 220, rtol=0.1)
+
+
+def test_of_a_long_file_with_a_drawing_on_each_line_the_first_is_taken() -> None:
+    line = json.dumps({"drawing": [[[0, 100, 100, 0, 0], [0, 0, 50, 50, 0]]]}) + "\n"
+    data = line.encode() * (9 * 2**20 // len(line))
+    sketch = Sketch.load(data)
+    assert len(sketch.strokes) == 1
+    assert sketch.points.height == pytest.approx(200)
+
+
+def test_a_drawing_of_very_many_points_is_kept_with_fewer() -> None:
+    t = np.linspace(0, 1, 150_000)
+    spiral = np.stack([t * np.cos(90 * t), t * np.sin(90 * t)], axis=1)
+    much, little = Sketch.from_strokes([spiral]), Sketch.from_strokes([spiral[::15]])
+    assert sum(map(len, much.strokes)) <= 20_000
+    assert likeness(much, little) > 0.999
+
+
+def test_curves_of_an_svg_become_no_more_points_than_a_drawing_may_have() -> None:
+    random = np.random.default_rng(0)
+    ends = " ".join(f"C{a} {b} {c} {d} {e} {f}" for a, b, c, d, e, f in random.integers(0, 400, (4000, 6)))
+    text = f'<svg xmlns="http://www.w3.org/2000/svg" fill="none" stroke="red"><path d="M0 0{ends}"/></svg>'
+    lines = svg_strokes(text.encode(), "it")
+    assert lines is not None
+    assert 4000 < sum(map(len, lines)) <= 200_000

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import struct
+import warnings
 
 import numpy as np
 import pytest
@@ -159,3 +161,41 @@ def test_reading_a_jpeg_at_a_fraction_of_its_size_changes_little() -> None:
 def test_thumbnail() -> None:
     small = Image.open(io.BytesIO(thumbnail(load_picture(saved(scene(), "PNG")))))
     assert (small.format, small.size) == ("WEBP", (256, 192))
+
+
+def exif(kind: int, count: int, value: bytes) -> bytes:
+    """A block of EXIF whose only tag is the orientation."""
+    entry = struct.pack("<HHHL", 1, 0x0112, kind, count) + value
+    return b"II*\0" + struct.pack("<L", 8) + entry + bytes(68)
+
+
+@pytest.mark.parametrize("format", ["JPEG", "PNG", "WEBP"])
+@pytest.mark.parametrize(
+    "block",
+    [
+        exif(1, 1, b"\6\0\0\0"),
+        exif(2, 3, b"ab\0\0"),
+        exif(2, 1, b"\0\0\0\0"),
+        exif(7, 3, b"\xff\xff\xff\0"),
+        exif(11, 1, b"\xff\xff\xff\x7f"),  # a float that is no number
+        exif(12, 1000, b"\xff\xff\xff\x7f"),
+        b"abcdefgh",
+        b"II*\0",
+        b"",
+    ],
+)
+def test_odd_exif_is_no_damage(format: str, block: bytes) -> None:
+    plain = saved(scene(), format)
+    odd = saved(scene(), format, exif=(b"Exif\0\0" if format == "JPEG" else b"") + block)
+    np.testing.assert_array_equal(load_picture(odd).pixels, load_picture(plain).pixels)
+
+
+@pytest.mark.parametrize("size", [1e-30, 1.0, 3e38])
+def test_a_float_picture_of_any_size_is_the_same(size: float) -> None:
+    values = np.asarray(scene().convert("L"), np.float32) / 127.5 - 1
+    few, many = (saved(Image.fromarray(values * np.float32(s)), "TIFF") for s in (1.0, size))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        difference = load_picture(many).pixels.astype(int) - load_picture(few).pixels
+    assert np.abs(difference).max() <= 1
+    assert np.ptp(load_picture(many).pixels) > 100

@@ -308,7 +308,7 @@ def test_an_index_of_dinov2_alone_is_refused_in_a_sentence(tmp_path, shelf):
     with pytest.raises(
         SketchseekError, match=f"{alone.version}, and .* is installed: index the pictures again"
     ):
-        _describer(Expansion("dinov2", alone.version, alone.dimension), required=True)
+        _describer(Expansion("dinov2", alone.version, alone.dimension))
 
 
 @pytest.fixture
@@ -496,3 +496,9 @@ def test_the_real_network_tells_zebras_from_tigers():
     assert scores[:, 4:].mean() > scores[:, :4].mean()
     alike = vectors @ vectors.T
     assert min(alike[:4, :4].min(), alike[4:, 4:].min()) > alike[:4, 4:].max()
+
+
+@pytest.mark.parametrize("name", ["cls_token", "blocks.x.norm1.weight", "blocks", "blocks.0"])
+def test_a_network_without_layers_lacks_a_tensor_with_a_name(name: str) -> None:
+    with pytest.raises(SketchseekError, match=r"it lacks the tensor '[a-z_.0-9]+'\."):
+        dinov2.canonical({name: np.zeros((1, 1, 4), np.float32), "pos_embed": np.zeros((1, 5, 4))})

@@ -227,7 +227,7 @@ def test_tiny_collections(n):
 
 
 def test_a_large_collection_gives_the_same_from_candidates(monkeypatch):
-    """From 20,000 pictures on only candidates are scored: their first page is that of scoring everything."""
+    """Of many pictures only candidates are scored: their first page is that of scoring everything."""
     pytest.importorskip("faiss")
     rng = np.random.default_rng(0)
     n, d = 24_000, 128
@@ -240,6 +240,7 @@ def test_a_large_collection_gives_the_same_from_candidates(monkeypatch):
     drawing /= np.linalg.norm(drawing)
     candidates = rerank(ShapeScores(shape), Pictures(stored), 20, drawing=drawing)
     monkeypatch.setattr(pictures_module, "LARGE", 10**9)
+    monkeypatch.setattr(pictures_module, "COMPARED", 10**9)
     everything = rerank(ShapeScores(shape), Pictures(stored), 20, drawing=drawing)
     assert len(set(candidates.ids.tolist()) & set(everything.ids.tolist())) >= 18
     np.testing.assert_allclose(candidates.scores, everything.scores, atol=0.3)

@@ -22,6 +22,8 @@ from visitor import (
     Visit,
     draw_with_finger,
     draw_with_mouse,
+    options,
+    press_long,
     search_after,
     swipe,
 )
@@ -54,13 +56,13 @@ def test_new_hits_are_shown_from_their_top(visit: Visit, expanding: str) -> None
 
 
 def test_more_like_these_on_a_phone_are_shown_from_their_top(visit: Visit, expanding: str) -> None:
-    page = visit(expanding, **UPRIGHT)
+    page = visit(expanding, **{**UPRIGHT, "viewport": {"width": 360, "height": 480}})
     search_after(page, lambda: draw_with_finger(page, STAR))
-    page.locator(".hit .pick").first.tap()
+    press_long(page, page.locator(".hit .open").first)
     page.evaluate("scrollTo(0, document.body.scrollHeight)")
     page.wait_for_function("() => document.querySelector('.hit').getBoundingClientRect().bottom < 0")
     search_after(page, page.locator("#more-like").tap)
-    assert 0 <= top_of_first_hit(page) < 200
+    assert page.locator("#reopen").bounding_box()["height"] <= top_of_first_hit(page) < 300  # below the strip
 
 
 def selected(page: Page) -> set[str]:
@@ -78,6 +80,7 @@ def test_what_is_selected_stays_so(visit: Visit, keep: Keep, expanding: str) -> 
     assert len(chosen) == 2
     search_after(page, lambda: draw_with_mouse(page, [(20, 20), (20, 30)]))
     assert selected(page) == chosen
+    options(page)
     search_after(page, page.locator("#mirror").uncheck)
     assert selected(page) == chosen
     # What more like these was asked with goes on counting while one draws.
@@ -95,6 +98,7 @@ def test_what_is_selected_stays_so(visit: Visit, keep: Keep, expanding: str) -> 
         route.fulfill(json=answer)
 
     page.route("**/api/search", without)
+    options(page)
     search_after(page, page.locator("#mirror").check)
     assert selected(page) == chosen - {gone}
     expect(page.locator("#picks output")).to_have_text("2 pictures selected, 1 of them not among these hits")
@@ -107,15 +111,19 @@ def test_what_is_selected_stays_so(visit: Visit, keep: Keep, expanding: str) -> 
 def test_boxes_on_a_phone_are_labelled_and_large(visit: Visit, address: str) -> None:
     page = visit(address, **UPRIGHT)
     answer = search_after(page, lambda: draw_with_finger(page, STAR))
+    expect(page.locator(".hit .pick").first).to_have_css("opacity", "0")  # hits are pictures
+    press_long(page, page.locator(".hit .open").nth(1))
+    expect(page.locator("#viewer")).to_be_hidden()
+    expect(page.locator("#picks output")).to_have_text("1 picture selected")
     for tile, hit in zip(page.locator(".hit").all(), answer["hits"], strict=True):
         label = tile.locator(".pick")
+        expect(label).to_have_css("opacity", "1")
         box = label.bounding_box()
         assert min(box["width"], box["height"]) >= 44
-        assert label.inner_text().strip() == "Select"
         name = Path(hit["picture"]).name
         expect(label.locator("input")).to_have_accessible_name(f"Select {name}")
     page.locator(".hit .pick").first.tap()
-    expect(page.locator("#picks output")).to_have_text("1 picture selected")
+    expect(page.locator("#picks output")).to_have_text("2 pictures selected")
     for button in page.locator("#picks button:visible").all():
         box = button.bounding_box()
         assert min(box["width"], box["height"]) >= 44
@@ -133,15 +141,37 @@ def test_a_phone_on_its_side_shows_results(visit: Visit, keep: Keep, address: st
     sheet = page.locator("#paper").bounding_box()
     assert sheet["y"] + sheet["height"] <= 360
     assert sheet["width"] >= 240
-    for name in ("pencil", "hand", "undo", "share"):
+    page.locator("#more summary").tap()
+    for name in ("pencil", "rubber", "undo", "clear", "hand", "share"):
         box = page.locator(f"#{name}").bounding_box()
         assert box["y"] + box["height"] <= 360
-        assert min(box["width"], box["height"]) >= 36
+        assert min(box["width"], box["height"]) >= 44
+    page.locator("#status").tap()  # a menu closes when something else is meant
+    expect(page.locator("#share")).to_be_hidden()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.locator(".hit .open").first.tap()
     stage = page.locator("#viewer .stage").bounding_box()
     assert stage["y"] >= 0
     assert stage["y"] + stage["height"] <= 361
+
+
+def test_on_a_phone_the_drawing_stays_in_sight(visit: Visit, keep: Keep, address: str) -> None:
+    page = visit(address, **UPRIGHT)
+    search_after(page, lambda: draw_with_finger(page, STAR))
+    sheet = page.locator("#paper").bounding_box()
+    assert page.locator(".hit .frame").first.bounding_box()["y"] < 740 - 100  # hits directly below the tools
+    height = page.evaluate("document.documentElement.scrollHeight")
+    page.evaluate("scrollTo(0, 10000)")
+    strip = page.locator("#reopen")
+    expect(strip).to_be_visible()
+    keep(page, "phone-strip")
+    small = page.locator("#paper").bounding_box()
+    assert 0 <= small["y"] < small["y"] + small["height"] <= strip.bounding_box()["height"] < 100
+    assert page.evaluate("document.documentElement.scrollHeight") == height  # nothing jumps
+    strip.tap()
+    expect(strip).to_be_hidden()
+    assert page.locator("#paper").bounding_box() == sheet
+    search_after(page, lambda: draw_with_finger(page, [(20, 20), (20, 30)]))
 
 
 def many(page: Page, real: dict, pictures: int, most: int) -> list[int]:
@@ -156,7 +186,14 @@ def many(page: Page, real: dict, pictures: int, most: int) -> list[int]:
             route.fulfill(status=422, json={"detail": f"Only the best {most} hits can be had."})
             return
         hits = [
-            {**real["hits"][i % 8], "rank": i + 1, "id": f"{i:016x}", "confidence": 0.5}
+            {
+                **real["hits"][i % 8],
+                "rank": i + 1,
+                "id": f"{i:016x}",
+                "confidence": 0.5,
+                "score": 0.9 - i / 1e3,
+            }
+            | {"picture": f"/{i}-{Path(real['hits'][i % 8]['picture']).name}"}  # no two are the same
             for i in range(offset, min(offset + wanted["k"], pictures))
         ]
         route.fulfill(json={**real, "pictures": pictures, "hits": hits})
@@ -202,7 +239,7 @@ def test_swiping_goes_on_in_the_viewer(visit: Visit, address: str) -> None:
     page = visit(address, may_fail=True, **UPRIGHT)  # pictures that there are not
     real = search_after(page, lambda: draw_with_finger(page, STAR))
     many(page, real, pictures=30, most=500)
-    names = [Path(hit["picture"]).name for hit in real["hits"]]
+    names = [f"{i}-{Path(hit['picture']).name}" for i, hit in enumerate(real["hits"])]
     page.locator(".hit .open").nth(6).tap()
     viewer = page.locator("#viewer")
     expect(viewer.locator("h2")).to_have_text(names[6])
@@ -367,9 +404,9 @@ def test_looking_in_one_folder(
     Index.create(tmp_path / "index", detector="canny").add([tmp_path / "pictures"])
     page = visit(serve(tmp_path / "index"))
     search_after(page, lambda: draw_with_mouse(page, STAR))
+    options(page)
     offered = page.locator("#folder option").all_inner_texts()
-    book, choice = page.locator("#book").bounding_box(), page.locator("#folder").bounding_box()
-    assert choice["width"] > 0.4 * book["width"]  # folders have long names
+    assert page.locator("#folder").bounding_box()["width"] > 200  # folders have long names
     assert offered == ["in all folders", "arrow (2)", "house (2)", "star (2)"]
     answer = search_after(page, lambda: page.get_by_label("Look in").select_option("arrow (2)"))
     assert {Path(hit["picture"]).parent.name for hit in answer["hits"]} == {"arrow"}

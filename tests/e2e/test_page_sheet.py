@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 from playwright.sync_api import Page, expect
-from visitor import STAR, Visit, box_of, drag, draw_with_mouse, inked, on_paper, search_after, strokes
+from visitor import STAR, Visit, box_of, drag, draw_with_mouse, inked, on_paper, search_after, strokes, use
 
 LEVEL = [(0.0, 50.0), (100.0, 50.0)]
 UPRIGHT = [(50.0, 20.0), (50.0, 80.0)]
@@ -63,7 +63,7 @@ def test_a_line_by_shift_or_by_its_tool(visit: Visit, address: str) -> None:
 
 def test_ellipses_and_circles(visit: Visit, address: str) -> None:
     page = visit(address)
-    page.locator("#ellipse").click()
+    use(page, "ellipse")
     answer = search_after(page, lambda: draw_with_mouse(page, [(10, 20), (90, 60)]))
     assert len(answer["hits"]) == 8
     (stroke,) = strokes(page)
@@ -124,7 +124,7 @@ def test_one_stroke_can_be_moved_alone(visit: Visit, address: str) -> None:
     search_after(page, lambda: draw_with_mouse(page, STAR))
     search_after(page, lambda: draw_with_mouse(page, [(0, 99), (100, 99)]))
     star, line = strokes(page)
-    page.locator("#hand").click()
+    use(page, "hand")
     page.mouse.click(*to_window(page, line[0][0] + 8, line[0][1]))
     here, there = (to_window(page, line[3][0], line[3][1] + by) for by in (0, -300))
     search_after(page, lambda: drag(page, [here, there]))

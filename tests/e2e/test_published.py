@@ -66,7 +66,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     """Icons and photographs."""
-    photographs, icons = pictures()
+    photographs, _, icons = pictures()
     all_icons = sorted(icons.rglob("*.svg"))
     wanted = {"heart", "star", "anchor", "fish", "umbrella", "bell", "home", "cloud", "bulb", "rocket"}
     some = [*all_icons[::75], *(path for path in all_icons if path.stem in wanted)]
@@ -224,6 +224,16 @@ def test_draw_and_see_where(visit: Callable[..., Page], keep: Keep, site: str, d
     expect(page.locator("#status")).to_contain_text("Best of")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     keep(page, f"published-{draw.__name__.replace('_', '-')}")
+
+
+def test_it_begins_with_its_own_pictures(visit: Callable[..., Page], site: str) -> None:
+    page = visit(site)
+    expect(page.locator("#wall img")).to_have_count(32)
+    examples = page.locator("#examples button")
+    expect(examples).to_have_count(5)
+    wanted = examples.nth(1).get_attribute("title").removeprefix("Traced in ")
+    examples.nth(1).click()
+    assert found(page)[0] == wanted
 
 
 def test_keyboard(visit: Callable[..., Page], site: str) -> None:
@@ -387,6 +397,11 @@ HOSTILE = {
     "no steps": (changed(settings=lambda s: [*s[:-1], 0.0]), "codes"),
     "no translations": (changed(settings=lambda s: [*s[:4], 1e-300, *s[5:]]), "scales"),
     "no model": (changed(model=[]), "confidence"),
+    "pictures that there are not": (changed(begin={"pictures": [10**6], "examples": []}), "description"),
+    "no drawing": (
+        changed(begin={"pictures": [], "examples": [{"number": 0, "strokes": [[["x", 1]]]}]}),
+        "description",
+    ),
     "another place": (
         changed(names=lambda part: {**part, "file": "https://example.org/x.bin"}),
         "description",

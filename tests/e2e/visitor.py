@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, Response
+from playwright.sync_api import Locator, Page, Response
 
 STAR = [
     (50, 0),
@@ -98,6 +98,31 @@ def swipe(page: Page, path: list[Point], width: float = 10) -> None:
 PHONE = {"device_scale_factor": 2, "has_touch": True, "is_mobile": True}
 UPRIGHT = {"viewport": {"width": 360, "height": 740}, **PHONE}
 ON_ITS_SIDE = {"viewport": {"width": 740, "height": 360}, **PHONE}
+
+
+def use(page: Page, name: str) -> None:
+    """Choose a tool or a deed out of the menu."""
+    page.locator("#more summary").click()
+    page.locator(f"#{name}").click()
+
+
+def options(page: Page) -> None:
+    """Open the panel of options, unless it is open."""
+    if not page.locator("#options[open]").count():
+        page.locator("#options summary").click()
+
+
+def press_long(page: Page, target: Locator) -> None:
+    """Rest a finger on something."""
+    target.scroll_into_view_if_needed()
+    box = target.bounding_box()
+    assert box is not None
+    devtools = page.context.new_cdp_session(page)
+    at = [{"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}]
+    devtools.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": at})
+    page.wait_for_timeout(700)
+    devtools.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    page.wait_for_timeout(400)
 
 
 def is_search(response: Response) -> bool:

@@ -15,7 +15,7 @@ from sketchseek.evaluation.calibration import halves
 from sketchseek.evaluation.datasets import AnnotatedQuery, DataSet
 from sketchseek.evaluation.experiment import Experiment
 from sketchseek.evaluation.open_set import Described, trials
-from sketchseek.search.search import Options
+from sketchseek.search.options import Options
 from sketchseek.search.view import PictureContours
 from sketchseek.shape.settings import Settings
 from sketchseek.shape.views import WHOLE

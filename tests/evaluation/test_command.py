@@ -134,7 +134,7 @@ def test_what_cannot_be_evaluated_is_one_sentence(folder, capsys, options, sente
         ["evaluate", "x", "--clutter", "1"],
         ["evaluate", "x", "--blend", "nan"],
         ["evaluate", "x", "--expand", "-1"],
-        ["evaluate", "x", "--shortlist", "0"],
+        ["evaluate", "x", "--shortlist", "-1"],
         ["bench", "--pictures", "0"],
         ["bench", "--threads", "-2"],
     ],
@@ -202,3 +202,12 @@ def test_what_was_learned_elsewhere_can_be_evaluated(folder, capsys):
         assert json.loads(evaluate(capsys, *how, *learned))["queries"] == 1
     assert main(["evaluate", *map(str, how), "--learned", str(folder / "groundtruth.json")]) == 1
     assert "groundtruth.json" in capsys.readouterr().err
+
+
+def test_projections_alone(folder, capsys):
+    """A shortlist of none: the order of the projections is the answer, as the paper's first column has it."""
+    given = (folder, "--paper", "--detector", "canny", "--jobs", 1, "--json", "--shortlist", 0)
+    alone = json.loads(evaluate(capsys, *given))
+    assert alone["method"] == "projections"
+    assert json.loads(evaluate(capsys, *given, "--method", "projections"))["map"] == alone["map"]
+    assert alone["map"] > 0.5

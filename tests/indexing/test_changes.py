@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sketchseek.contours.objects import Stat
-from sketchseek.indexing.changes import Known, compare, digest_of, moves
+from sketchseek.indexing.changes import Known, compare, digest_of, gone_with, moves
 from sketchseek.indexing.walk import Walk
 
 ROOT = b"/pictures"
@@ -39,6 +41,14 @@ def test_a_time_that_goes_backwards_is_a_change() -> None:
         forget_missing=False, expand=False, smallest=0.3,
     )  # fmt: skip
     assert len(changes.altered) == 1
+
+
+def test_a_time_of_zero_says_nothing() -> None:
+    """It is noted where a time could not be trusted; a file may have it, too."""
+    row = known(ROOT + b"/a.jpg", size=7, modified=0)
+    seen = Walk(files={row.path: Stat(7, 0)})
+    changes = compare([row], seen, [ROOT], forget_missing=False, expand=False, smallest=0.3)
+    assert changes.altered == [row]
 
 
 def test_nothing_is_forgotten_when_the_root_is_missing_or_empty() -> None:
@@ -114,15 +124,34 @@ def test_a_move_is_the_same_bytes_at_a_new_path_with_the_old_path_gone(tmp_path:
     fresh = [here + b"/new.jpg", here + b"/other.jpg"]
     seen = Walk(files={path: Stat(7, 1) for path in fresh})
     row = known(here + b"/old.jpg", size=7, digest=digest_of(b"content"))
-    assert list(moves(fresh, seen, [row], [row])) == [(fresh[0], row)]
+    assert list(moves(fresh, seen, [row], [row])) == [(fresh[0], row, Stat(7, 0))], "it is young"
+    os.utime(fresh[0], (1e9, 1e9))
+    assert list(moves(fresh, seen, [row], [row])) == [(fresh[0], row, Stat(7, 10**18))], "as it is now"
 
 
-def test_a_copy_is_not_a_move_nor_is_a_drive_that_is_not_mounted(tmp_path: Path) -> None:
+def test_a_copy_is_not_a_move(tmp_path: Path) -> None:
     (tmp_path / "new.jpg").write_bytes(b"content")
     (tmp_path / "still.jpg").write_bytes(b"content")
     fresh = [os.fsencode(tmp_path / "new.jpg")]
     seen = Walk(files={fresh[0]: Stat(7, 1)})
-    digest = digest_of(b"content")
-    copied = known(os.fsencode(tmp_path / "still.jpg"), size=7, digest=digest)
-    unmounted = known(os.fsencode(tmp_path / "drive" / "x.jpg"), size=7, digest=digest)
-    assert not list(moves(fresh, seen, [copied, unmounted], []))
+    copied = known(os.fsencode(tmp_path / "still.jpg"), size=7, digest=digest_of(b"content"))
+    assert not list(moves(fresh, seen, [copied], []))
+
+
+def test_a_picture_is_followed_out_of_a_folder_that_is_gone_and_not_out_of_one_that_nobody_sees(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "new.jpg").write_bytes(b"content")
+    fresh = [os.fsencode(tmp_path / "new.jpg")]
+    seen = Walk(files={fresh[0]: Stat(7, 1)})
+    row = known(os.fsencode(tmp_path / "gone" / "too" / "x.jpg"), size=7, digest=digest_of(b"content"))
+    assert [pair[:2] for pair in moves(fresh, seen, [row], [])] == [(fresh[0], row)]
+    assert gone_with(row.path) == os.fsencode(tmp_path / "gone")
+    assert gone_with(fresh[0]) is None
+    assert gone_with(b"s3://bucket/x.jpg") is None
+
+    def times_out(path: bytes) -> None:
+        raise TimeoutError(errno.ETIMEDOUT, "the drive does not answer")
+
+    monkeypatch.setattr(os, "lstat", times_out)
+    assert not list(moves(fresh, seen, [row], []))

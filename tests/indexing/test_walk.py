@@ -8,7 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from sketchseek.indexing.walk import Listing, Rules, Walk, absolute, below, is_under, list_folder, walk
+from sketchseek.indexing.walk import (
+    Listing,
+    Rules,
+    Walk,
+    absolute,
+    below,
+    holding,
+    is_under,
+    list_folder,
+    walk,
+)
 
 
 def names(seen: Walk, root: Path) -> set[str]:
@@ -75,6 +85,43 @@ def test_links_out_of_the_root_are_followed_once(tmp_path: Path) -> None:
     (root / "picture.jpg").symlink_to(other / "1.jpg")
     (root / "dangling.jpg").symlink_to(tmp_path / "nowhere.jpg")
     assert names(walk([absolute(root)]), root) == {"link/1.jpg", "picture.jpg"}
+
+
+def test_links_into_folders_that_are_not_entered_are_followed(tmp_path: Path) -> None:
+    """As git-annex lays pictures out; so are links whose names alone are those of pictures."""
+    root = tmp_path / "root"
+    touch(root / "1.jpg")
+    for number in (2, 3, 4):
+        touch(root / ".git" / "annex" / "objects" / f"k{number}" / f"k{number}.jpg")
+    (root / "2.jpg").symlink_to(".git/annex/objects/k2/k2.jpg")
+    (root / "more").mkdir()
+    (root / "more" / "3.jpg").symlink_to("../.git/annex/objects/k3/k3.jpg")
+    (root / "all").symlink_to(".git/annex/objects")
+    (root / "1again.jpg").symlink_to("1.jpg")
+    touch(root / "blob")
+    (root / "blob.jpg").symlink_to("blob")
+    linked = {"1.jpg", "2.jpg", "more/3.jpg", "blob.jpg"}
+    assert names(walk([absolute(root)]), root) == linked | {f"all/k{n}/k{n}.jpg" for n in (2, 3, 4)}
+    seen = walk([absolute(root), absolute(root / ".git" / "annex" / "objects")])
+    assert names(seen, root) == {"1.jpg", "blob.jpg"} | {
+        f".git/annex/objects/k{n}/k{n}.jpg" for n in (2, 3, 4)
+    }
+    assert names(walk([absolute(root)], ["k3*"]), root) == linked - {"more/3.jpg"} | {
+        f"all/k{n}/k{n}.jpg" for n in (2, 4)
+    }
+
+
+def test_a_link_that_leads_nowhere_is_remembered(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    touch(root / "1.jpg")
+    (tmp_path / "drive").mkdir()
+    (root / "plugged.in").symlink_to(tmp_path / "drive")
+    (root / "drive").symlink_to(tmp_path / "nowhere")
+    (root / "2.jpg").symlink_to(tmp_path / "nowhere.jpg")
+    (root / ".hidden").symlink_to(tmp_path / "nowhere")
+    seen = walk([absolute(root)])
+    assert {os.path.basename(path) for path in seen.away} == {b"plugged.in", b"drive", b"2.jpg"}
+    assert names(seen, root) == {"1.jpg"}
 
 
 def test_the_order_of_listings_does_not_matter(tmp_path: Path) -> None:
@@ -190,6 +237,17 @@ def test_a_folder_that_cannot_be_listed_is_remembered(
 def test_a_named_pipe_is_no_picture(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.jpg")
     assert not walk([absolute(tmp_path)]).files
+
+
+def test_places_that_hold_something() -> None:
+    paths = [b"/a/b/c.jpg", b"/a/d.jpg", b"/e.jpg"]
+    assert holding([b"/", b"/a/", b"/a/b", b"/a/bc", b"/e.jpg", b"/f"], paths) == {
+        b"/",
+        b"/a/",
+        b"/a/b",
+        b"/e.jpg",
+    }
+    assert holding([b"/", b"/a"], []) == set()
 
 
 def test_under_means_below_not_beside() -> None:

@@ -17,7 +17,8 @@ from sketchseek.demo import drawings
 from sketchseek.evaluation import paper
 from sketchseek.kernels import RBF
 from sketchseek.maps import HarmonicMap, JointMap
-from sketchseek.search.search import Options, ranked
+from sketchseek.search.options import Options
+from sketchseek.search.search import Answer, find
 from sketchseek.search.view import PictureContours, View, view_of
 from sketchseek.shape.settings import Settings
 from sketchseek.shape.views import WHOLE
@@ -92,10 +93,10 @@ def rows(p: Points) -> np.ndarray:
     return np.stack([p.x, p.y, p.angle, p.weight], axis=1).astype(np.float64)
 
 
-def found_by(view: View, sketch: Sketch, method: str, rerank: str, size: int, **changes):
+def found_by(view: View, sketch: Sketch, method: str, rerank: str, size: int, **changes) -> Answer:
     shortlisted = {} if method == "exhaustive" else {"shortlist": size, "rerank": rerank}
     options = paper.options_of(Options(k=len(view), method=method, **shortlisted))
-    return ranked(view, sketch, replace(options, **changes)).ranking
+    return find(view, sketch, replace(options, **changes), place=False)
 
 
 @pytest.mark.parametrize(("method", "rerank", "size"), METHODS)
@@ -103,8 +104,8 @@ def test_every_method_agrees_with_the_script(view, sketches, searches, described
     for sketch, search in zip(sketches, searches, strict=True):
         found = found_by(view, sketch, method, rerank, size)
         order, scores = script.ranked(search, described, method, rerank, size)
-        np.testing.assert_allclose(found.score[: len(scores)], scores, atol=TOLERANCE)
-        assert found.ids.tolist() == order
+        np.testing.assert_allclose(found.order[: len(scores)], scores, atol=TOLERANCE)
+        assert found.pictures.tolist() == order
 
 
 def test_neighbourhoods_of_every_size(view, sketches, searches, described):
@@ -112,13 +113,13 @@ def test_neighbourhoods_of_every_size(view, sketches, searches, described):
         for rerank in ("binary", "local"):
             found = found_by(view, sketches[0], "projections", rerank, 12, neighborhood=neighborhood)
             _, scores = script.ranked(searches[0], described, "projections", rerank, 12, neighborhood)
-            np.testing.assert_allclose(found.score[:12], scores, atol=TOLERANCE)
+            np.testing.assert_allclose(found.order[:12], scores, atol=TOLERANCE)
 
 
 def differs(found, expected: tuple[list[int], np.ndarray]) -> bool:
     order, scores = expected
-    close = np.allclose(found.score[: len(scores)], scores, atol=TOLERANCE)
-    return found.ids.tolist() != order or not close
+    close = np.allclose(found.order[: len(scores)], scores, atol=TOLERANCE)
+    return found.pictures.tolist() != order or not close
 
 
 @pytest.mark.parametrize(
@@ -138,8 +139,8 @@ def test_other_settings_are_noticed(pictures, sketches, searches, described, set
 
 def test_other_rules_are_noticed(view, sketches, searches, described):
     expected = script.ranked(searches[0], described, "exhaustive")
-    normalised = ranked(view, sketches[0], Options(k=len(view)))
-    scores = normalised.score[: len(expected[1])]
+    normalised = find(view, sketches[0], Options(k=len(view)), place=False)
+    scores = normalised.order[: len(expected[1])]
     assert not np.allclose(scores, expected[1], atol=TOLERANCE), "local normalisation"
     points = sketches[0].points
     inside = replace(points, weight=np.where(np.arange(len(points)) % 2, 0.6, 1.0).astype(np.float32))
@@ -176,7 +177,7 @@ def test_expansion_is_the_mean_of_the_first(view, sketches):
     depiction = Depiction(lambda: Pictures(stored), lambda _: None)
     options = paper.options_of(Options())
     vectors = depiction.pictures.vectors(np.arange(len(view)))
-    first = found_by(view, sketches[0], "exhaustive", "exact", 0).ids[:3]
+    first = found_by(view, sketches[0], "exhaustive", "exact", 0).pictures[:3]
     expected = np.argsort(-(vectors @ vectors[first].mean(axis=0)), kind="stable")
     np.testing.assert_array_equal(paper.expansion_order(view, depiction, options)(sketches[0]), expected)
 

@@ -1,25 +1,35 @@
-"""The search in C++, here and as in browsers, against `search_by_steps`: the same hits and chances."""
+"""The search, here and as in browsers, against the reference: the same hits and chances."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from reference.steps import search_by_steps
 from sketchseek import Sketch
 from sketchseek.contours.made_up import random_curves, random_shape
 from sketchseek.contours.outline import weighed
 from sketchseek.contours.points import FRAME, Points
 from sketchseek.demo import drawings
+from sketchseek.search.collection import Collection
+from sketchseek.search.confidence import models
+from sketchseek.search.core import PLACE
 from sketchseek.search.hit import Hits, Place
 from sketchseek.search.layout import Layout
-from sketchseek.search.search import Options, search, search_by_steps
+from sketchseek.search.options import Options
+from sketchseek.search.search import search
 from sketchseek.search.view import PictureContours, View, view_of
+from sketchseek.shape.descriptor import norms
 from sketchseek.shape.engine import _engine
+from sketchseek.shape.engine.native import NativeEngine
 from sketchseek.shape.settings import Settings
+
+LAYOUT = ("settings", "pictures", "frames", "codes", "synthetic")
 
 
 def picture(seed: int) -> PictureContours:
@@ -45,7 +55,12 @@ def view(request: pytest.FixtureRequest) -> View:
 def collection(view: View) -> _engine.PublishedCollection:
     layout = Layout.of(view)
     return _engine.PublishedCollection(
-        layout.settings, layout.model, layout.pictures, layout.frames, layout.codes, layout.made_up
+        layout.settings,
+        models()["shape"].numbers,
+        layout.pictures,
+        layout.frames,
+        layout.codes,
+        layout.synthetic,
     )
 
 
@@ -56,7 +71,7 @@ def places_of(hits: Hits, numbers: dict[str, int]) -> np.ndarray:
         for p in (Place(hit.score, hit.pose, hit.box), *hit.also):
             pose = (p.pose.scale, p.pose.mirrored, p.pose.rotation, p.pose.dx, p.pose.dy)
             rows.append([i, numbers[hit.id], p.score, hit.confidence, *pose, *p.box])
-    return np.array(rows).reshape(-1, 13)
+    return np.array(rows).reshape(-1, len(PLACE))
 
 
 def strokes_of(path: Path) -> list[np.ndarray]:
@@ -65,10 +80,10 @@ def strokes_of(path: Path) -> list[np.ndarray]:
 
 def asked(published: _engine.PublishedCollection, strokes: list[np.ndarray], options: Options) -> tuple:
     lengths = np.array([len(stroke) for stroke in strokes], np.int32)
-    present, places = published.search(
+    answer = published.search(
         np.concatenate(strokes), lengths, options.k, options.offset, options.mirror, options.turn
     )
-    return present, np.reshape(places, (-1, 13))
+    return answer["present"], answer["places"].reshape(-1, len(PLACE))
 
 
 def check(view: View, hits: Hits, present: float, places: np.ndarray) -> None:
@@ -118,33 +133,63 @@ def test_turned(view: View, turn: float) -> None:
         check(view, hits, native.present, places_of(native, numbers))
 
 
-def test_what_the_engine_does_not_know_goes_step_by_step(view: View) -> None:
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"method": "projections"},
+        {"method": "dpf", "shortlist": 5, "rerank": "binary"},
+        {"folder": "/even"},
+        {"rejected": ["0", "3"]},
+        {"clutter": 0.0},
+        {"evenness": 0.0},
+        {"k": 10_000},
+    ],
+    ids=str,
+)
+def test_whatever_is_asked_for_it_is_the_reference(view: View, options: dict[str, Any]) -> None:
+    named = replace(view, path=lambda i: f"/{('even', 'odd')[i % 2]}/{i}")
     drawing = Sketch.from_strokes(strokes_of(drawings()["heart"]))
-
-    def refuse(*_: object, **__: object) -> None:
-        raise AssertionError("the engine was asked")
-
-    other = replace(view)
-    other.__dict__["searcher"] = refuse
-    with pytest.raises(AssertionError, match="asked"):
-        search(other, drawing, Options(rejected=[]))
-    for options in (
-        Options(5, method="projections"),
-        Options(5, folder="/"),
-        Options(5, rejected=[view.id(0)]),
-        Options(5, clutter=0.0),
-        Options(5, evenness=0.0),
-    ):
-        assert search(other, drawing, options) == search_by_steps(view, drawing, options)
-    blank = replace(drawing, points=drawing.points.take(np.arange(0)))
-    assert len(search(other, blank, Options(5))) == 5
+    chosen = Options(**{"k": 5, "expand": 0, "blend": 0.0, **options})
+    hits, numbers = search_by_steps(named, drawing, chosen), {view.id(i): i for i in range(len(view))}
+    found = search(named, drawing, chosen)
+    check(view, hits, found.present, places_of(found, numbers))
 
 
-def test_rows_of_floats_go_step_by_step() -> None:
+def test_rows_of_floats() -> None:
     floats = view_of([picture(seed) for seed in range(30)], Settings.preset("compact"), "float32")
     drawing = Sketch.from_strokes(strokes_of(drawings()["heart"]))
-    assert floats.searcher is None
-    assert search(floats, drawing, Options(5)) == search_by_steps(floats, drawing, Options(5))
+    numbers = {floats.id(i): i for i in range(len(floats))}
+    found = search(floats, drawing, Options(5))
+    check(floats, search_by_steps(floats, drawing, Options(5)), found.present, places_of(found, numbers))
+
+
+def test_a_drawing_of_nothing_finds_nothing_in_particular(view: View) -> None:
+    drawing = Sketch.from_strokes(strokes_of(drawings()["heart"]))
+    blank = replace(drawing, points=drawing.points.take(np.arange(0)))
+    hits = search(view, blank, Options(5))
+    assert len(hits) == 5
+    assert all(hit.score == 0 for hit in hits)
+
+
+def test_a_part_of_a_collection_is_looked_at_as_all_of_it(view: View) -> None:
+    """As on a cluster: the rows of the candidates are fetched, and judged beside the whole."""
+    drawing, chosen = Sketch.from_strokes(strokes_of(drawings()["heart"])), Options(5)
+
+    class Elsewhere(NativeEngine):
+        host = None
+
+    norms_ = norms(view.collection.vectors, view.settings)
+    away = Collection(
+        view.collection.vectors,
+        norms_,
+        view.settings,
+        Elsewhere,
+        pictures=view.collection.pictures,
+        shares=view.collection.shares,
+    )
+    numbers = {view.id(i): i for i in range(len(view))}
+    found = search(replace(view, collection=away), drawing, chosen)
+    check(view, search(view, drawing, chosen), found.present, places_of(found, numbers))
 
 
 def test_threads_change_nothing(view: View) -> None:
@@ -172,22 +217,20 @@ def test_a_drawing_that_cannot_be_searched_for(view: View) -> None:
 
 def test_what_does_not_hold_is_said() -> None:
     view = view_of([picture(1), picture(2)], Settings.preset("compact"), smallest=0.6)
-    layout = Layout.of(view)
+    layout, numbers = Layout.of(view), models()["shape"].numbers
 
     def opened(**other: np.ndarray) -> None:
-        names = ("settings", "model", "pictures", "frames", "codes", "made_up")
-        _engine.PublishedCollection(*(other.get(name, getattr(layout, name)) for name in names))
+        given = {"model": numbers, **{name: getattr(layout, name) for name in LAYOUT}, **other}
+        _engine.PublishedCollection(**given)
+
+    def native(**other: np.ndarray) -> _engine.Search:
+        given = {name: getattr(layout, name) for name in LAYOUT if name != "codes"} | other
+        return _engine.Search(view.collection.engine.collection, **given)
 
     def changed(name: str, at: int | tuple[int, int], value: float) -> dict[str, np.ndarray]:
         array = getattr(layout, name).copy()
         array[at] = value
         return {name: array}
-
-    def native(**other: np.ndarray) -> None:
-        names = ("settings", "model", "pictures", "frames", "made_up")
-        own = {"shares": view.collection.shares, "prior": None}
-        given = {name: getattr(layout, name) for name in names} | own | other
-        view.collection.engine.searcher(**given)
 
     opened()
     native()
@@ -199,36 +242,79 @@ def test_what_does_not_hold_is_said() -> None:
         (changed("settings", 7, np.nan), "settings"),
         (changed("settings", 7, -1), "frequencies"),
         (changed("settings", -1, 0), "codes"),
-        ({"model": layout.model[:-1]}, "confidence"),
-        (changed("model", 100, 0), "confidence"),
         (changed("pictures", (0, 3), 2), "views"),
         (changed("pictures", (1, 0), 0), "without size"),
         (changed("frames", (1, 2), np.nan), "nowhere"),
+        ({"frames": layout.frames[1:]}, "must be"),
+        ({"pictures": layout.pictures[:, :3].copy()}, "must be"),
+        ({"synthetic": layout.synthetic[:, 1:].copy()}, "must be"),
     ):
         with pytest.raises(ValueError, match=said):
             opened(**other)
         with pytest.raises(ValueError, match=said):
             native(**other)
-    ones = np.ones(2, np.float32)
-    for other in (
-        {"frames": layout.frames[1:]},
-        {"pictures": layout.pictures[:, :3].copy()},
-        {"shares": ones[:1]},
-        {"shares": 0 * ones},
-        {"prior": ones[:1]},
-        {"prior": 2 * ones},
-    ):
-        with pytest.raises(ValueError, match="must be"):
-            native(**other)
-    with pytest.raises(ValueError, match="one-byte codes of these settings"):
-        native(settings=Layout.of(view_of([picture(1)], Settings.preset("precise"))).settings)
-    searcher = view.searcher
+    for wrong in (numbers[:-1], np.where(np.arange(len(numbers)) == 100, 0, numbers), numbers * np.nan):
+        with pytest.raises(ValueError, match="confidence"):
+            opened(model=wrong)
+    other = Layout.of(view_of([picture(1), picture(2)], Settings.preset("precise"), smallest=0.6))
+    with pytest.raises(ValueError, match="of these settings"):
+        native(settings=other.settings, synthetic=other.synthetic)
+
+
+def test_arguments_of_a_look_are_checked() -> None:
+    view = view_of([picture(1), picture(2)], Settings.preset("compact"), smallest=0.6)
     points = Sketch.from_strokes(strokes_of(drawings()["fish"])).points
-    usual = {"k": 3, "offset": 0, "mirror": True, "turn": 0.0}
+    drawn = np.stack([points.x, points.y, points.angle, points.weight])
+    core, size = view.core, (points.width, points.height)
     with pytest.raises(ValueError, match="finite"):
-        searcher(replace(points, x=points.x * np.nan), **usual)
-    with pytest.raises(ValueError, match="at least one"):
-        searcher(points.take(np.arange(0)), **usual)
-    for name, value in (("k", 0), ("offset", -1), ("turn", 200.0), ("turn", np.nan)):
-        with pytest.raises(ValueError, match=name):
-            searcher(points, **{**usual, name: value})
+        core.drawn(drawn * np.nan, *size, True, 0.0)
+    with pytest.raises(ValueError, match=r"\(4, n\)"):
+        core.drawn(drawn[:3], *size, True, 0.0)
+    for turn in (-1.0, 200.0, np.nan):
+        with pytest.raises(ValueError, match="turn"):
+            core.drawn(drawn, *size, True, turn)
+    drawing, two = core.drawn(drawn, *size, True, 0.0), np.arange(2)
+    whole: dict[str, Any] = {
+        "k": 3,
+        "offset": 0,
+        "count": 0,
+        "normalization": 0.4,
+        "coverage": 1.0,
+        "place": True,
+        "rows": two,
+        "placed": None,
+        "pictures": None,
+        "order": None,
+        "opinion": None,
+        "background": None,
+        "total": -1,
+        "threads": 1,
+    }
+    model = models()["shape"].engine
+    assert len(core.look(drawing, model, **whole)["pictures"]) == 2
+    ranked = {"rows": None, "pictures": two, "order": np.zeros(2)}
+    columns = [np.zeros(2), np.zeros(2), np.zeros(3), np.zeros(0), np.zeros(4)]
+    for wrong, said in (
+        ({"k": 0}, "k must"),
+        ({"offset": -1}, "offset"),
+        ({"normalization": 1.0}, r"\[0, 1\)"),
+        ({"coverage": -1.0}, "coverage"),
+        ({"threads": 0}, "threads"),
+        ({"rows": None}, "either"),
+        ({"pictures": two}, "either"),
+        ({"placed": np.zeros((2, 5), np.float32)}, "placed"),
+        ({"placed": np.full((2, 6), np.nan, np.float32)}, "finite"),
+        ({**ranked, "order": np.zeros(1)}, "order"),
+        ({**ranked, "opinion": columns[:4]}, "opinion"),
+        ({**ranked, "opinion": [columns[0][:1], *columns[1:]]}, "opinion"),
+        ({**ranked, "opinion": [columns[0] * np.nan, *columns[1:]]}, "finite"),
+        ({"background": np.full(2, np.nan, np.float32)}, "finite"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            core.look(drawing, model, **{**whole, **wrong})
+    for wrong in ({"rows": two + 1}, {**ranked, "pictures": two - 1}):
+        with pytest.raises(IndexError, match="numbers below n"):
+            core.look(drawing, model, **{**whole, **wrong})
+    other = view_of([picture(1), picture(2)], Settings.preset("compact"), smallest=0.6)
+    with pytest.raises(ValueError, match="another collection"):
+        other.core.look(drawing, model, **whole)

@@ -18,7 +18,6 @@ from sketchseek.errors import SketchseekError
 from sketchseek.publish import ENGINES, MANIFEST, publish
 from sketchseek.publish.names import Label, labelled, published_names, read_labels
 from sketchseek.publish.parts import distinct, packed, put
-from sketchseek.search.evidence import NAMES
 
 ENGINE = Path(__file__).parents[2] / "src" / "sketchseek" / "publish" / "engine"
 built = pytest.mark.skipif(
@@ -36,13 +35,6 @@ def site(index: Index, tmp_path_factory: pytest.TempPathFactory) -> Path:
     where = tmp_path_factory.mktemp("published") / "site"
     publish(index, where, title="Shapes & <signs>")
     return where
-
-
-def test_the_browser_knows_the_same_evidence() -> None:
-    """A list of its own, by which it refuses what another version published."""
-    worker = (ENGINE.parent / "site" / "engine" / "worker.js").read_text()
-    listed = worker.split("const EVIDENCE = [")[1].split("];")[0]
-    assert tuple(json.loads(f"[{listed.strip().rstrip(',')}]")) == NAMES
 
 
 def unpacked(site: Path, part: dict) -> bytes:
@@ -238,3 +230,15 @@ def test_the_demo_as_a_site(shape_index: Path, tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr("sketchseek.demo.demo_index", lambda published: Index.open(shape_index))
     assert main(["demo", "--publish", str(tmp_path / "site")]) == 0
     assert "Photographs and icons" in (tmp_path / "site" / "index.html").read_text()
+
+
+def test_publishing_again_keeps_the_title_unless_another_is_given(index: Index, tmp_path: Path) -> None:
+    def titles() -> tuple[str, bool]:
+        page = (tmp_path / "site" / "index.html").read_text("utf-8")
+        return json.loads((tmp_path / "site" / "index.json").read_bytes())["title"], "<title>Mine" in page
+
+    publish(index, tmp_path / "site", title="Mine")
+    publish(index, tmp_path / "site")
+    assert titles() == ("Mine", True)
+    publish(index, tmp_path / "site", title="")
+    assert titles() == ("", False)

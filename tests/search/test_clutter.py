@@ -5,14 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from reference.clutter import STRENGTH, local_scores, share_inside
+from reference.energy import CELLS, energy_cells, orientation_weights, roots, samples
+from reference.order import order_scores, reordered
 from sketchseek.contours.made_up import outline_points, random_curves, random_shape
 from sketchseek.contours.points import Points
 from sketchseek.maps.components import columns
-from sketchseek.search.clutter import STRENGTH, local_scores, share_inside
-from sketchseek.search.order import order_scores, reordered
-from sketchseek.search.ranking import Collection, rank
+from sketchseek.search.collection import Collection
+from sketchseek.search.ranking import rank
 from sketchseek.shape.descriptor import decode, describe, encode, norms
-from sketchseek.shape.energy import CELLS, energy_cells, orientation_weights, roots, samples
 from sketchseek.shape.query import Query
 from sketchseek.shape.settings import Settings
 

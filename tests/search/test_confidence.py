@@ -6,18 +6,28 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from reference import judging
 from sketchseek import Index
 from sketchseek.contours import strength_to_points
 from sketchseek.contours.detectors.canny import Canny
 from sketchseek.contours.drawing import Sketch
+from sketchseek.contours.made_up import random_curves
 from sketchseek.depiction.pictures import Rows
 from sketchseek.depiction.reference import Cohort, Reference, Usually
 from sketchseek.evaluation.calibration import calibration_error, fit
 from sketchseek.evaluation.open_set import Trial, auroc
 from sketchseek.evaluation.planted import plant, random_background
-from sketchseek.search.confidence import SAY, Logistic, Model, crossed, falling, likened, models, summary
-from sketchseek.search.evidence import LIKENESS, NAMES, Opinion, likeness
-from sketchseek.search.search import Options, ranked, search
+from sketchseek.search.confidence import (
+    Model,
+    hit_features,
+    models,
+    photograph_features,
+    search_features,
+)
+from sketchseek.search.core import EVIDENCE, LIKENESS
+from sketchseek.search.opinion import Opinion, likeness
+from sketchseek.search.options import Options
+from sketchseek.search.search import find, search
 from sketchseek.search.view import PictureContours, view_of
 from sketchseek.shape.settings import Settings
 
@@ -42,16 +52,16 @@ def view(contours):
 
 def test_evidence_has_its_columns_and_confidence_falls(view, planted):
     for k in (1, 5, N, 3 * N):
-        answer = ranked(view, planted[0].sketch, Options(k))
+        answer = find(view, planted[0].sketch, Options(k))
         count = min(k, N)
-        assert answer.evidence.shape == (count, len(NAMES))
+        assert answer.evidence.shape == (count, len(EVIDENCE))
         assert np.isfinite(answer.evidence).all()
         assert (np.diff(answer.confidence) <= 0).all()
         assert ((answer.confidence >= 0) & (answer.confidence <= 1)).all()
 
 
 def test_what_is_said_does_not_depend_on_how_much_is_asked_for(view, planted):
-    few, many = (ranked(view, planted[1].sketch, Options(k)) for k in (3, 20))
+    few, many = (find(view, planted[1].sketch, Options(k)) for k in (3, 20))
     np.testing.assert_allclose(few.confidence, many.confidence[:3])
     assert few.present == many.present
     hits = search(view, planted[1].sketch, Options(3, offset=2))
@@ -59,10 +69,12 @@ def test_what_is_said_does_not_depend_on_how_much_is_asked_for(view, planted):
     assert [hit.confidence for hit in hits] == pytest.approx(many.confidence[2:5].tolist(), abs=1e-6)
 
 
-def test_nor_on_hits_after_those_that_are_judged(view, planted, monkeypatch):
-    for module in ("search", "evidence", "confidence"):
-        monkeypatch.setattr(f"sketchseek.search.{module}.JUDGED", 8)
-    few, many = (ranked(view, planted[1].sketch, Options(k)) for k in (3, 20))
+def test_nor_on_hits_after_those_that_are_judged(planted):
+    seen = [
+        PictureContours(random_curves(i, closed=2), 400, 400, (0.0, 0.0, 400.0, 400.0)) for i in range(70)
+    ]
+    many_pictures = view_of(seen, Settings.preset("compact"), smallest=0.6)
+    few, many = (find(many_pictures, planted[1].sketch, Options(k)) for k in (3, 70))
     np.testing.assert_allclose(few.evidence, many.evidence[:3])
     np.testing.assert_allclose(few.confidence, many.confidence[:3])
     assert few.present == many.present
@@ -95,33 +107,61 @@ def test_an_empty_collection_and_one_picture(view, contours, planted):
 
 
 def test_no_ranking_changes_by_it(view, planted):
-    answer = ranked(view, planted[2].sketch, Options(N))
-    assert (np.diff(answer.score) <= 1e-9).all()
+    answer = find(view, planted[2].sketch, Options(N))
+    assert (np.diff(answer.order) <= 1e-9).all()
 
 
 def test_models_ship_and_are_json():
     for name, model in models().items():
         assert Model.from_json(model.to_json()) == model
-        assert len(model.hit.weights) == crossed(np.zeros(len(NAMES))).shape[-1]
-        nothing = np.zeros((1, len(NAMES)))
-        assert len(model.present.weights) == len(summary(nothing))
+        nothing = np.zeros((1, len(EVIDENCE)))
+        assert len(model.hit.weights) == hit_features(nothing).shape[-1]
+        assert len(model.present.weights) == len(search_features(nothing))
         assert (model.likeness is None) == (name == "shape")
         if model.likeness is not None:
-            assert len(model.likeness.weights) == len(likened(nothing, np.zeros(len(LIKENESS))))
+            assert len(model.likeness.weights) == len(photograph_features(nothing, np.zeros(len(LIKENESS))))
         assert any(model.hit.weights)
+
+
+def test_features_and_judgement_are_those_of_the_reference():
+    rng = np.random.default_rng(11)
+    for k in (1, 4, 60):
+        evidence, said = rng.standard_normal((k, len(EVIDENCE))), rng.standard_normal(len(LIKENESS))
+        evidence[:, EVIDENCE.index("line art")] = k == 4
+        evidence[:, EVIDENCE.index("flat art share")] = 0.25
+        np.testing.assert_allclose(hit_features(evidence), judging.crossed(evidence))
+        np.testing.assert_allclose(search_features(evidence), judging.summary(evidence))
+        np.testing.assert_allclose(photograph_features(evidence, said), judging.likened(evidence, said))
+        for model in models().values():
+            for heard in (None, said):
+                confidence, present = model.judge(evidence, heard)
+                expected = judging.Model.of(model).judge(evidence, heard)
+                np.testing.assert_allclose(confidence, expected[0], atol=1e-12)
+                assert present == pytest.approx(expected[1], abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "likeness"),
+    [(np.zeros((0, len(EVIDENCE))), 0), (np.zeros((2, 3)), 0), (np.zeros((2, len(EVIDENCE))), 3)],
+    ids=["no hit", "other evidence", "other likeness"],
+)
+def test_evidence_of_another_shape_is_refused(evidence, likeness):
+    with pytest.raises(ValueError, match="must be"):
+        models()["efficientnet"].engine.judge(evidence, np.zeros(likeness))
 
 
 def test_a_logistic_model_is_found_again_and_keeps_its_word():
     rng = np.random.default_rng(0)
     trials = []
     for i in range(400):
-        evidence = rng.standard_normal((20, len(NAMES)))
+        evidence = rng.standard_normal((20, len(EVIDENCE)))
         chance = 1 / (1 + np.exp(-2 * evidence[:, 0]))
         right = (rng.random(20) < chance) & (i % 2 == 0)
         trials.append(Trial(evidence, None, right, i % 2 == 0, "made up", str(i), 100, chance, 0.5))
     model = fit(trials)
     there = [t for t in trials if t.present]
-    found = np.concatenate([model.hit(crossed(t.evidence)) for t in there])
+    hit = judging.Model.of(model).hit
+    found = np.concatenate([hit(hit_features(t.evidence)) for t in there])
     assert calibration_error(found, np.concatenate([t.right for t in there])) < 0.03
     assert auroc(found, np.concatenate([t.right for t in there])) > 0.85
     told = np.concatenate([model.judge(t.evidence)[0] for t in trials])
@@ -129,22 +169,22 @@ def test_a_logistic_model_is_found_again_and_keeps_its_word():
 
 
 def test_chances_that_rise_share_their_mean():
-    np.testing.assert_allclose(falling(np.array([0.9, 0.2, 0.6, 0.4])), [0.9, 0.4, 0.4, 0.4])
+    np.testing.assert_allclose(judging.falling(np.array([0.9, 0.2, 0.6, 0.4])), [0.9, 0.4, 0.4, 0.4])
     rng = np.random.default_rng(1)
-    many = falling(rng.random(70))
+    many = judging.falling(rng.random(70))
     assert (np.diff(many) <= 1e-12).all()
     assert len(many) == 70
-    assert falling(np.zeros(0)).shape == (0,)
+    assert judging.falling(np.zeros(0)).shape == (0,)
 
 
 def test_no_hit_is_likelier_than_the_thing_itself(view, planted):
     for i in range(5):
-        answer = ranked(view, planted[i].sketch, Options(N))
+        answer = find(view, planted[i].sketch, Options(N))
         assert (answer.confidence <= answer.present).all()
 
 
 def test_features_that_never_change_say_nothing():
-    flat = Logistic((0.0, 5.0), (1.0, 1.0), (1.0, 0.0), 0.0)
+    flat = judging.Logistic((0.0, 5.0), (1.0, 1.0), (1.0, 0.0), 0.0)
     np.testing.assert_allclose(flat([[0.0, 5.0], [2.0, 5.0]]), [0.5, 1 / (1 + np.exp(-2))])
 
 
@@ -167,9 +207,16 @@ def test_likeness_stands_out_where_the_thing_is(described):
     query, right, others, usually = described
     there, gone = (likeness(query, some[:10], some[:5], some, usually) for some in (right, others))
     said = dict(zip(LIKENESS, zip(there, gone, strict=True), strict=True))
-    for name in ("first five", "best", "best five", "mean of the first", "three alike", "best beside them"):
+    for name in (
+        "first five",
+        "nearest",
+        "nearest five",
+        "mean of the first",
+        "best triplet",
+        "nearest beyond elsewhere",
+    ):
         assert said[name][0] > said[name][1] + 1, name
-    for name in ("photographs in general", "their spread", "their best"):
+    for name in ("elsewhere", "elsewhere spread", "elsewhere best"):
         assert said[name][0] == said[name][1], "the same photographs elsewhere"
 
 
@@ -207,14 +254,15 @@ def test_likeness_speaks_of_photographs_alone(described, kinds, heard):
 def test_likeness_is_heard_as_far_as_pictures_are_photographs(share):
     rng = np.random.default_rng(3)
     model = models()["efficientnet"]
-    features, said = rng.standard_normal((5, len(NAMES))), rng.standard_normal(len(LIKENESS))
-    features[:, [NAMES.index("line art"), NAMES.index("flat art")]] = 0.0, share
-    alone = float(model.present.log_odds(summary(features)))
-    other = float(model.likeness.log_odds(likened(features, said)))
+    alone = judging.Model.of(model)
+    features, said = rng.standard_normal((5, len(EVIDENCE))), rng.standard_normal(len(LIKENESS))
+    features[:, [EVIDENCE.index("line art"), EVIDENCE.index("flat art share")]] = 0.0, share
+    odds = float(alone.present.log_odds(search_features(features)))
+    other = float(alone.likeness.log_odds(photograph_features(features, said)))
     _, present = model.judge(features, said)
-    expected = alone + (1 - share) * SAY * (other - alone)
+    expected = odds + (1 - share) * judging.SAY * (other - odds)
     assert np.log(present / (1 - present)) == pytest.approx(expected, abs=1e-6)
-    assert model.judge(features)[1] == pytest.approx(float(model.present(summary(features))))
+    assert model.judge(features)[1] == pytest.approx(1 / (1 + np.exp(-odds)))
 
 
 def test_slips_among_photographs_that_a_network_saw(tmp_path):
@@ -228,5 +276,5 @@ def test_slips_among_photographs_that_a_network_saw(tmp_path):
     scrawl = np.random.default_rng(3).uniform(0, 100, (40, 2)).tolist()
     for strokes in ([[[0, 0], [3, 1]]], [[[0, 0], [2, 0], [2, 2]]], [scrawl]):
         sketch = Sketch.from_strokes(strokes)
-        assert ranked(index.view, sketch, Options(4)).likeness is not None
+        assert find(index.view, sketch, Options(4)).likeness is not None
         assert index.search(sketch).present < 0.35, strokes

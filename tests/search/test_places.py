@@ -6,15 +6,18 @@ from functools import partial
 import numpy as np
 import pytest
 
+from reference.clutter import share_inside
+from reference.energy import energy_cells
+from reference.evenness import densities, evenness
+from reference.order import order_scores
 from sketchseek.contours import Sketch
 from sketchseek.contours.made_up import outline_points, random_curves, random_shape
 from sketchseek.contours.points import Points
-from sketchseek.search.clutter import share_inside
-from sketchseek.search.evenness import densities, evenness
+from sketchseek.search.collection import Collection
 from sketchseek.search.hit import overlap
-from sketchseek.search.order import order_scores
-from sketchseek.search.ranking import METHODS, Collection, every_view, located, rank
-from sketchseek.search.search import Options, ranked, search
+from sketchseek.search.options import Options
+from sketchseek.search.ranking import METHODS, every_view, located, rank
+from sketchseek.search.search import find, search
 from sketchseek.search.view import PictureContours, view_of
 from sketchseek.shape.query import Query, turned_fit, turns
 from sketchseek.shape.settings import Settings
@@ -108,10 +111,10 @@ def test_ids_are_pictures_and_rows_are_views(view, sketch):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_answers_with_pictures(view, sketch, method):
-    answer = ranked(view, sketch, Options(4, method=method))
-    assert len(set(answer.ranking.ids.tolist())) == 4
-    assert answer.ranking.ids[0] in (3, 7)
-    assert (np.diff(answer.score) <= 0).all()
+    answer = find(view, sketch, Options(4, method=method))
+    assert len(set(answer.pictures.tolist())) == 4
+    assert answer.pictures[0] in (3, 7)
+    assert (np.diff(answer.order) <= 0).all()
 
 
 def test_rows_of_pictures_in_any_order(view):
@@ -229,7 +232,7 @@ def test_the_box_of_a_turned_drawing_is_that_of_the_turned_lines(sketch):
     collection = Collection.of([turned.scaled(0.8 * turned_fit(sketch.points, 0.7))], SETTINGS)
     found = rank(collection, query)
     assert (found.rotation[0], found.mirrored[0]) == (pytest.approx(0.7), True)
-    assert share_inside(collection.energy(found.rows), query, found)[0] > 0.8
+    assert share_inside(energy_cells(collection.vectors[found.rows], SETTINGS), query, found)[0] > 0.8
 
 
 def test_a_turned_drawing_may_be_larger_than_an_upright_one():

@@ -5,17 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from reference.engine import ReferenceEngine
+from reference.placing import refine
 from sketchseek.contours import strength_to_points
 from sketchseek.contours.detectors import get_detector
 from sketchseek.contours.made_up import random_curves
 from sketchseek.evaluation.metrics import box_iou
 from sketchseek.evaluation.planted import plant, random_background
 from sketchseek.evaluation.separate_kernels import SeparateKernels
-from sketchseek.search.ranking import Collection, best_first, rank, refine
-from sketchseek.search.search import Options, search
+from sketchseek.search.collection import Collection
+from sketchseek.search.options import Options
+from sketchseek.search.ranking import best_first, rank
+from sketchseek.search.search import search
 from sketchseek.search.view import PictureContours, view_of
 from sketchseek.shape.descriptor import norms
-from sketchseek.shape.engine.reference import ReferenceEngine
 from sketchseek.shape.query import Query, turned_fit
 from sketchseek.shape.settings import Settings, X, Y
 

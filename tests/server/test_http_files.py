@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 import time
+import unicodedata
 import zipfile
 from pathlib import Path
 
@@ -153,3 +154,28 @@ def test_odd_names_are_one_argument(monkeypatch: pytest.MonkeyPatch) -> None:
     assert folder == ["xdg-open", "/a b"]
     monkeypatch.setattr(sys, "platform", "darwin")
     assert commands("/a/b.png") == [["open", "-R", "/a/b.png"]]
+
+
+def test_names_in_a_zip_are_names_everywhere() -> None:
+    paths = [
+        "/a/Photo.png",
+        "/a/photo.PNG",
+        "/b/caf\u00e9.png",
+        "/b/cafe\u0301.png",
+        "/c/C:\\Windows\\evil.png",
+        "/c/D:/x:y.png",
+        "/d/..\\..\\up.png",
+        "/d/nul.png",
+        "/d/end. .",
+        "/e/MISSING.txt",
+        "/a/Photo.png",
+        "/a/Photo.png",
+    ]
+    taken: set[str] = set()
+    names = [unused_name(path, taken) for path in paths]
+    assert names[0] == "Photo.png"
+    assert not any(set(name) & set('\\:<>"|?*') for name in names)
+    assert not any(part.endswith((".", " ")) for name in names for part in name.split("/"))
+    assert "nul.png" not in names
+    same = [unicodedata.normalize("NFC", name).casefold() for name in names]
+    assert len({*same, MISSING}) == len(paths) + 1

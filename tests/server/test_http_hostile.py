@@ -322,3 +322,31 @@ def test_crowds_of_connections(server) -> None:
             connection.close()
     time.sleep(0.5)
     assert httpx.get(f"{server.url}api/health").status_code == 200
+
+
+def test_clients_that_leave_in_the_middle_of_a_body(start_server, shape_index) -> None:
+    server = start_server(shape_index)
+    for kind in ("application/json", "multipart/form-data; boundary=x"):
+        head = f"POST /api/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\n"
+        for _ in range(5):
+            with socket.create_connection(("127.0.0.1", server.port)) as raw:
+                raw.sendall(f"{head}Content-Length: 1000\r\n\r\n--x\r\n".encode())
+    with httpx.Client(base_url=server.url, timeout=30) as client:
+        for _ in range(100):
+            said = client.get("/metrics").text
+            if said.count('status="499"') or 'status="500"' in said:
+                break
+            time.sleep(0.1)
+    assert 'status="500"' not in said
+    assert server.stop() == ""
+
+
+def test_two_ways_to_say_where_a_body_ends(server) -> None:
+    with socket.create_connection(("127.0.0.1", server.port)) as raw:
+        raw.sendall(
+            b"POST /api/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"
+        )
+        answer = raw.makefile("rb").read()
+    assert answer.split()[1] == b"400", answer
+    assert b"Transfer-Encoding" in answer

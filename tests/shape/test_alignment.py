@@ -8,21 +8,18 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
+from reference.alignment import align, align_near, align_projection, climb
 from sketchseek.contours.made_up import random_curves
 from sketchseek.errors import SketchseekError
-from sketchseek.shape.alignment import (
-    align,
-    align_near,
-    align_projection,
+from sketchseek.shape.descriptor import describe, norms, projection
+from sketchseek.shape.polynomial import (
     binary_2d,
-    climb,
     evaluate_1d,
     evaluate_2d,
     polynomial_1d,
     polynomial_2d,
     variants,
 )
-from sketchseek.shape.descriptor import describe, norms, projection
 from sketchseek.shape.query import Query
 from sketchseek.shape.settings import FULL, Settings, X, Y
 

@@ -8,8 +8,8 @@ import pytest
 from sketchseek.contours.made_up import random_curves
 from sketchseek.maps import HarmonicMap, JointMap, MatchKernel
 from sketchseek.maps.base import FeatureMap
-from sketchseek.shape.alignment import evaluate_2d, polynomial_2d
 from sketchseek.shape.descriptor import describe, norms
+from sketchseek.shape.polynomial import evaluate_2d, polynomial_2d
 from sketchseek.shape.query import Query
 from sketchseek.shape.settings import FULL, RADIANS, Settings
 

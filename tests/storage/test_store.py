@@ -275,7 +275,7 @@ def test_damage_is_said_and_copied_nowhere(store: Store, kind: str, how: str) ->
         with pytest.raises(DamagedError):
             spoilt.tidy()  # would merge what is left of the fragment into a new file
     assert store.location.latest_version() == version
-    store.drop([0])
+    store.replace(lambda: ([0], None))
     assert ids_in(Store.open(store.location.text)) == []
 
 

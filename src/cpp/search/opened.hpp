@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "search.hpp"
+#include "look.hpp"
 
 namespace sketchseek {
 
@@ -13,15 +13,13 @@ namespace sketchseek {
 struct Published {
   const double* settings;   // nx, no, S, max_translation, translation_step, then the arrays of `Settings`
   int64_t settings_count;
-  const double* model;      // mean, scale, weights, bias of `Model.hit`, then of `Model.present`
-  int64_t model_count;
   const int32_t* pictures;  // (n, 4): width, height, whether it is line art, rows
   int64_t n;
   const float* frames;      // (rows, 4)
   const int8_t* codes;      // (rows, D)
   int64_t rows;
-  const int8_t* made_up;    // (m, D)
-  int64_t made_up_count;
+  const int8_t* synthetic;    // (m, D)
+  int64_t synthetic_count;
 };
 
 class Opened {
@@ -54,12 +52,6 @@ class Opened {
       if (!(scale >= 0.01 && scale <= 10) ||
           settings.max_translation / scale / (settings.translation_step * scale) > kMaxReach)
         return "The index has improper scales.";
-    if (p.model_count != 3 * (Model::kCrossed + Model::kSummary) + 2 || !finite(p.model, p.model_count))
-      return "The index has no proper model of confidence.";
-    const Model model = model_of(p.model);
-    for (const Logistic* one : {&model.hit, &model.present})
-      for (const double scale : one->scale)
-        if (scale == 0) return "The index has no proper model of confidence.";
     int64_t rows = 0;
     for (int64_t i = 0; i < p.n; ++i) {
       const int32_t* picture = p.pictures + 4 * i;
@@ -75,59 +67,18 @@ class Opened {
   // Of what has no fault. The arrays are used where they lie.
   Opened(const Published& p, const Kernels& kernels)
       : own_(rows_of(p, settings_of(p.settings))),
-        model_(model_of(p.model)),
         pictures_(settings_of(p.settings), own_->db, p.frames, pictures_of(p)),
-        search_(kernels, nullptr, pictures_, model_, p.made_up, p.made_up_count) {}
+        core_(kernels, nullptr, pictures_, p.synthetic, p.synthetic_count) {}
 
-  // The same over rows that somebody keeps already, with norms, shares and a prior (`Pictures`).
-  Opened(const Published& p, const Kernels& kernels, const Filter* filter, const Database& rows, const float* shares,
-         const float* prior)
-      : model_(model_of(p.model)),
-        pictures_(settings_of(p.settings), rows, p.frames, pictures_of(p), shares, prior),
-        search_(kernels, filter, pictures_, model_, p.made_up, p.made_up_count) {}
+  // The same over rows that somebody keeps already, with norms.
+  Opened(const Published& p, const Kernels& kernels, const Filter* filter, const Database& rows)
+      : pictures_(settings_of(p.settings), rows, p.frames, pictures_of(p)),
+        core_(kernels, filter, pictures_, p.synthetic, p.synthetic_count) {}
 
-  // strokes: x, y after one another, `lengths` points each. A sentence where it cannot be searched for.
-  const char* search(const double* strokes, const int32_t* lengths, int64_t count, const Options& options, Answer& out,
-                     const std::vector<int64_t>* rows = nullptr) const {
-    for (size_t i = 0; rows && i < rows->size(); ++i)
-      if ((*rows)[i] < 0 || (*rows)[i] >= pictures_.rows.n) return "A row that was found is none of the index.";
-    return asked(strokes, lengths, count, options, [&](const Points& points) { out = search_(points, options, rows); });
-  }
-
-  // points: at least one.
-  Answer search(const Points& points, const Options& options) const { return search_(points, options); }
-
-  // See `Searcher::scan`.
-  const char* scan(const double* strokes, const int32_t* lengths, int64_t count, const Options& options,
-                   std::pair<std::vector<int64_t>, std::vector<float>>& out) const {
-    return asked(strokes, lengths, count, options, [&](const Points& points) { out = search_.scan(points, options); });
-  }
+  const Core& core() const { return core_; }
+  const Pictures& pictures() const { return pictures_; }
 
  private:
-  template <class Work>
-  static const char* asked(const double* strokes, const int32_t* lengths, int64_t count, const Options& options, Work work) {
-    constexpr int64_t kMostPoints = 200000;
-    if (options.k < 1 || options.k > 10000 || options.offset < 0 || options.offset > 1000000)
-      return "Ask for 1 to 10,000 hits.";
-    if (!(options.turn >= 0 && options.turn <= 180)) return "turn must be from 0 to 180 degrees.";
-    std::vector<Stroke> drawn;
-    int64_t points = 0;
-    for (int64_t i = 0; i < count; ++i) {
-      if (lengths[i] < 0 || points + lengths[i] > kMostPoints) return "The drawing has more than 200000 points.";
-      drawn.emplace_back(strokes + 2 * points, strokes + 2 * (points + lengths[i]));
-      points += lengths[i];
-    }
-    for (const Stroke& stroke : drawn)
-      for (const double value : stroke)
-        if (!(std::fabs(value) <= 1e9)) return "The drawing has coordinates that are not ordinary numbers.";
-    const Drawing drawing = drawing_of(drawn);
-    if (drawing.fault == Fault::kBlank) return "The drawing is blank, or a single dot: draw at least one line.";
-    if (drawing.fault == Fault::kScribble)
-      return "The drawing is scribble over everything: there is no shape in it to look for.";
-    work(drawing.points);
-    return nullptr;
-  }
-
   static bool finite(const double* values, int64_t count) {
     for (int64_t i = 0; i < count; ++i)
       if (!std::isfinite(values[i])) return false;
@@ -157,17 +108,6 @@ class Opened {
     return out;
   }
 
-  static Model model_of(const double* m) {
-    Model out;
-    const int sizes[] = {Model::kCrossed, Model::kSummary};
-    for (int i : {0, 1}) {
-      Logistic& one = i ? out.present : out.hit;
-      one.mean = taken(m, sizes[i]), one.scale = taken(m, sizes[i]), one.weights = taken(m, sizes[i]);
-      one.bias = *m++;
-    }
-    return out;
-  }
-
   static std::vector<Picture> pictures_of(const Published& p) {
     std::vector<Picture> out;
     int64_t row = 0;
@@ -185,9 +125,34 @@ class Opened {
   }
 
   const std::unique_ptr<const Rows> own_;  // null: somebody else's
-  const Model model_;
   const Pictures pictures_;
-  const Searcher search_;
+  const Core core_;
 };
+
+// Strokes that nobody has checked (x, y after one another, `lengths` points each) -> points. A sentence where they are none.
+inline const char* points_of(const double* strokes, const int32_t* lengths, int64_t count, Points& out) {
+  constexpr int64_t kMostPoints = 200000;
+  std::vector<Stroke> drawn;
+  int64_t points = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    if (lengths[i] < 0 || points + lengths[i] > kMostPoints) return "The drawing has more than 200000 points.";
+    drawn.emplace_back(strokes + 2 * points, strokes + 2 * (points + lengths[i]));
+    points += lengths[i];
+  }
+  for (const Stroke& stroke : drawn)
+    for (const double value : stroke)
+      if (!(std::fabs(value) <= 1e9)) return "The drawing has coordinates that are not ordinary numbers.";
+  Drawing drawing = drawing_of(drawn);
+  if (drawing.fault == Fault::kBlank) return sentence::kBlank;
+  if (drawing.fault == Fault::kScribble) return sentence::kScribble;
+  out = std::move(drawing.points);
+  return nullptr;
+}
+
+// null: these can be asked for.
+inline const char* fault_of(int64_t k, int64_t offset, double turn) {
+  if (k < 1 || k > 10000 || offset < 0 || offset > 1000000) return "Ask for 1 to 10,000 hits.";
+  return turn >= 0 && turn <= 180 ? nullptr : sentence::kTurn;
+}
 
 }  // namespace sketchseek

@@ -1,4 +1,4 @@
-// What orders hits: search/clutter.py, search/evenness.py and search/order.py.
+// What orders hits: the cosine by the norm of where the drawing lies (docs/clutter.md), and by how much of it is there.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -22,8 +22,14 @@ typedef std::vector<Placed> Ranking;
 
 class Order {
  public:
-  Order(const Kernels& kernels, const Pictures& pictures, const Points& points)
-      : kernels_(kernels), pictures_(pictures), settings_(pictures.settings), points_(points) {
+  // normalization: b, the strength of the local normalisation, in [0, 1). coverage: its power, 0 leaves it out.
+  Order(const Kernels& kernels, const Pictures& pictures, const Points& points, double normalization, double coverage)
+      : kernels_(kernels),
+        pictures_(pictures),
+        settings_(pictures.settings),
+        points_(points),
+        normalization_(normalization),
+        power_(coverage) {
     const int n = (int)points.size(), count = std::min(n, kSamples);
     for (int i = 0; i < count; ++i) {
       const double at = count > 1 && i < count - 1 ? i * ((double)(n - 1) / (count - 1)) : count > 1 ? n - 1 : 0;
@@ -32,9 +38,10 @@ class Order {
     for (const int i : sampled_) drawn_.push_back(points.weight[i]);
     const double sum = std::accumulate(drawn_.begin(), drawn_.end(), 0.0);
     for (double& weight : drawn_) weight /= sum;
-    const std::vector<double> scales = settings_.component_scales();
-    scales_.assign(scales.begin(), scales.end());
+    steps_ = pictures.steps();
   }
+
+  const std::vector<int>& sampled() const { return sampled_; }
 
   // The same hits by `order_scores`, and those.
   void operator()(Ranking& ranking, std::vector<double>& scores) const {
@@ -55,20 +62,24 @@ class Order {
 
   // (k,) what hits are compared by.
   std::vector<double> order_scores(const Ranking& ranking) const {
-    const std::vector<double> share = shares_inside(ranking), even = evenness(ranking);
+    const std::vector<double> share = shares_inside(ranking);
+    const std::vector<double> even = power_ > 0 ? coverage(ranking) : std::vector<double>();
     std::vector<double> out(ranking.size());
     for (size_t i = 0; i < out.size(); ++i) {
       const Placed& hit = ranking[i];
-      const double local = hit.score / std::sqrt(1 - kStrength + kStrength * share[i]);
-      const double factor = local > 0 ? std::pow(even[i], (double)(1.0f / pictures_.shares[hit.row])) : 1.0;
+      const double local = hit.score / std::sqrt(1 - normalization_ + normalization_ * share[i]);
+      // A small view gives more chances to find something like the drawing by accident: it has to be there the more fully.
+      const double factor = power_ > 0 && local > 0 ? std::pow(even[i], power_ / pictures_.shares[hit.row]) : 1.0;
       out[i] = (hit.mirrored ? kMirrored : 1.0) * local * factor;
     }
     return out;
   }
 
-  // (k,) in [0, 1]: 1 where all of the drawing is matched equally well.
-  std::vector<double> evenness(const Ranking& ranking) const {
+  // (k,) in [0, 1]: 1 where all of the drawing is matched equally well, the mean of the roots of its points' densities by the
+  // root of their mean.
+  std::vector<double> coverage(const Ranking& ranking) const {
     std::vector<double> even(ranking.size(), 0.0);
+    if (sampled_.empty()) return even;
     std::vector<size_t> by_pose(ranking.size());
     std::iota(by_pose.begin(), by_pose.end(), 0);
     auto pose = [&](size_t i) { return std::make_tuple(ranking[i].scale, ranking[i].rotation, ranking[i].mirrored); };
@@ -93,10 +104,27 @@ class Order {
     return even;
   }
 
- private:
-  static constexpr int kSamples = 96, kCells = 8, kSamplesOfCell = 3;
-  static constexpr double kStrength = 0.4, kMargin = 10, kMirrored = 0.99;
+  // (rows, samples): how densely the rows' contours lie at the drawing's points, in a hit's pose, moved by shifts (rows, 2).
+  std::vector<float> densities(const Placed& hit, const std::vector<int64_t>& rows, const std::vector<float>& shifts) const {
+    const Points turned = hit.rotation != 0 ? points_.rotated(hit.rotation) : points_;
+    const double size = hit.scale / turned_fit(points_, hit.rotation);
+    int kernel = 0;
+    for (int s = 1; s < settings_.kernels(); ++s)
+      if (std::fabs(settings_.scales[s] - size) < std::fabs(settings_.scales[kernel] - size)) kernel = s;
+    Points some;
+    for (const int i : sampled_) {
+      const float sign = hit.mirrored ? -1.0f : 1.0f;
+      some.x.push_back(sign * turned.x[i] * hit.scale), some.y.push_back(turned.y[i] * hit.scale);
+      some.angle.push_back(sign * turned.angle[i]);
+    }
+    const KeptMaps maps = settings_.maps(kernel);
+    std::vector<float> out(rows.size() * sampled_.size());
+    kernels_.densities(pictures_.rows, Range{0, (int64_t)rows.size(), rows.data()}, maps.view(), some.view(),
+                       steps_.data(), shifts.data(), out.data());
+    return out;
+  }
 
+ private:
   // Share of each picture's energy inside the drawing's box; of line art all of it.
   std::vector<double> shares_inside(const Ranking& ranking) const {
     std::vector<double> out(ranking.size(), 1.0);
@@ -121,9 +149,9 @@ class Order {
     return out;
   }
 
-  // shape/energy.py
+  // (rows, kCells, kCells): where each row's squared norm comes from, of sum 1.
   std::vector<float> energy(const std::vector<int64_t>& rows) const {
-    constexpr int kAll = kCells * kSamplesOfCell;
+    constexpr int kAll = kCells * kSamplesPerCell;
     const double period = 2 * kFrame / settings_.frequencies[1];
     std::vector<float> table;
     for (int i = kAll / 2; i < kAll; ++i) {
@@ -136,12 +164,12 @@ class Order {
     const std::vector<double>& middle = settings_.weights[settings_.weights.size() / 2];
     auto root = [&](int k) { return (double)(float)std::sqrt(middle[k] * (k ? 2 : 1)); };
     std::vector<double> each = settings_.each([&](int i, int j, int k) {
-      return root(i) * root(j) * std::sqrt((double)(float)settings_.orientation_weights[k]) / (1 << 24);
+      return root(i) * root(j) * std::sqrt((double)(float)settings_.orientation_weights[k]) * pictures_.unit();
     });
     std::vector<float> factors(each.size());
-    for (size_t c = 0; c < each.size(); ++c) factors[c] = (float)(each[c] * scales_[c]);
+    for (size_t c = 0; c < each.size(); ++c) factors[c] = (float)(each[c] * steps_[c]);
     std::vector<float> out(rows.size() * kCells * kCells);
-    kernels_.energy(pictures_.rows, Cells{factors.data(), table.data(), kCells, kSamplesOfCell},
+    kernels_.energy(pictures_.rows, Cells{factors.data(), table.data(), kCells, kSamplesPerCell},
                     Range{0, (int64_t)rows.size(), rows.data()}, out.data());
     return out;
   }
@@ -168,33 +196,14 @@ class Order {
     }
   }
 
-  // (rows, samples): how densely the rows' contours lie at the drawing's points, in a hit's pose.
-  std::vector<float> densities(const Placed& hit, const std::vector<int64_t>& rows, const std::vector<float>& shifts) const {
-    const Points turned = hit.rotation != 0 ? points_.rotated(hit.rotation) : points_;
-    const double size = hit.scale / turned_fit(points_, hit.rotation);
-    int kernel = 0;
-    for (int s = 1; s < settings_.kernels(); ++s)
-      if (std::fabs(settings_.scales[s] - size) < std::fabs(settings_.scales[kernel] - size)) kernel = s;
-    Points some;
-    for (const int i : sampled_) {
-      const float sign = hit.mirrored ? -1.0f : 1.0f;
-      some.x.push_back(sign * turned.x[i] * hit.scale), some.y.push_back(turned.y[i] * hit.scale);
-      some.angle.push_back(sign * turned.angle[i]);
-    }
-    const KeptMaps maps = settings_.maps(kernel);
-    std::vector<float> out(rows.size() * sampled_.size());
-    kernels_.densities(pictures_.rows, Range{0, (int64_t)rows.size(), rows.data()}, maps.view(), some.view(),
-                       scales_.data(), shifts.data(), out.data());
-    return out;
-  }
-
   const Kernels& kernels_;
   const Pictures& pictures_;
   const Settings& settings_;
   const Points& points_;
   std::vector<int> sampled_;   // the drawing's points that are looked at, evenly along its lines
   std::vector<double> drawn_;  // their weights, of sum 1
-  std::vector<float> scales_;
+  std::vector<float> steps_;
+  const double normalization_, power_;
 };
 
 }  // namespace sketchseek

@@ -1,4 +1,4 @@
-// A collection as a search sees it: codes, norms, frames; what search/view.py and search/ranking.py hold together.
+// A collection as a search sees it: stored vectors, norms, frames, and which rows are views of which picture.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "../scan.hpp"
+#include "constants.hpp"
 #include "settings.hpp"
 
 namespace sketchseek {
@@ -32,6 +33,15 @@ inline std::vector<float> norms_of(const int8_t* codes, int64_t n, const Setting
   return out;
 }
 
+// The share of its picture that a view with this longer side shows, whose whole has the other: in (0, 1].
+inline float share_of(float side, float whole, bool is_line_art) {
+  const float share = whole > 0 ? std::min(std::max(side / whole, 0.01f), 1.0f) : 1.0f;
+  return is_line_art ? (float)std::pow((double)share, kPartPower) : share;
+}
+
+// What a view of that share counts.
+inline float prior_of(float share) { return (float)std::pow((double)share, kViewPrior); }
+
 struct Picture {
   int32_t width, height;  // of the upright original
   bool is_line_art;
@@ -40,7 +50,7 @@ struct Picture {
 
 class Pictures {
  public:
-  // rows of one-byte codes, and frames (rows, 4), are used where they lie.
+  // rows, and frames (rows, 4), are used where they lie.
   Pictures(const Settings& settings, const Database& rows, const float* frames, std::vector<Picture>&& pictures)
       : settings(settings),
         rows(rows),
@@ -48,34 +58,30 @@ class Pictures {
         pictures(std::move(pictures)),
         picture_of(rows.n),
         shares(rows.n) {
-    constexpr double kPartPower = 0.1, kPrior = 0.15;  // shape/views.py, search/ranking.py
     bool parts = false;
     for (size_t p = 0; p < this->pictures.size(); ++p) {
       const Picture& picture = this->pictures[p];
       for (int64_t r = picture.begin; r < picture.end; ++r) {
         picture_of[r] = (int32_t)p;
-        const float whole = side(picture.begin);
-        float share = whole > 0 ? std::min(std::max(side(r) / whole, 0.01f), 1.0f) : 1.0f;
-        if (picture.is_line_art) share = (float)std::pow((double)share, kPartPower);
-        shares[r] = share;
-        parts |= share < 1;
+        shares[r] = share_of(side(r), side(picture.begin), picture.is_line_art);
+        parts |= shares[r] < 1;
       }
     }
     if (parts)
-      for (const float share : shares) prior.push_back((float)std::pow((double)share, kPrior));
-  }
-
-  // The same with shares (rows,) and a prior (rows,), or null, that somebody has computed.
-  Pictures(const Settings& settings, const Database& rows, const float* frames, std::vector<Picture>&& pictures,
-           const float* shares, const float* prior)
-      : Pictures(settings, rows, frames, std::move(pictures)) {
-    this->shares.assign(shares, shares + rows.n);
-    this->prior.assign(prior, prior ? prior + rows.n : prior);
+      for (const float share : shares) prior.push_back(prior_of(share));
   }
 
   size_t size() const { return pictures.size(); }
   bool has_windows() const { return (int64_t)pictures.size() != rows.n; }
   float weighted(float score, int64_t row) const { return prior.empty() ? score : score * prior[row]; }
+
+  // (D,): what a stored component is multiplied with to be one of V; and what the kernels make of a stored number.
+  std::vector<float> steps() const {
+    if (!rows.bytes) return std::vector<float>(settings.dimensions(), 1.0f);
+    const std::vector<double> steps = settings.component_scales();
+    return {steps.begin(), steps.end()};
+  }
+  double unit() const { return rows.bytes ? kCodeUnit : 1.0; }
 
   const Settings settings;
   const Database& rows;

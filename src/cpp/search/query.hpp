@@ -54,11 +54,11 @@ inline std::vector<QueryPose> poses_of(const Kernels& kernels, const Points& poi
   return poses;
 }
 
-// The same for the kernels, with the codes' steps and the norms folded in (`NativeEngine._folded`).
-inline PosedQuery posed(const std::vector<QueryPose>& poses, const Settings& settings, bool mirror) {
-  constexpr float kCodeUnit = 1.0f / (1 << 24);
+// The same for the kernels, with the norms and, for one-byte codes, their steps folded in (`NativeEngine._folded`).
+inline PosedQuery posed(const std::vector<QueryPose>& poses, const Settings& settings, bool mirror, bool codes) {
+  const float unit = codes ? kCodeUnit : 1.0f;
   Poses out;
-  const std::vector<double> scales = settings.component_scales();
+  const std::vector<double> scales = codes ? settings.component_scales() : std::vector<double>(settings.dimensions(), 1.0);
   std::vector<std::vector<double>> weights;
   for (int s = 0; s < settings.kernels(); ++s) weights.push_back(settings.component_weights(s));
   out.frequencies = settings.frequencies;
@@ -66,7 +66,8 @@ inline PosedQuery posed(const std::vector<QueryPose>& poses, const Settings& set
   for (const QueryPose& pose : poses) {
     const float inverse = pose.norm > 0 ? 1 / pose.norm : 0;
     for (size_t c = 0; c < pose.vector.size(); ++c) {
-      out.full.push_back(pose.vector[c] * (float)scales[c] * inverse * kCodeUnit);
+      out.full.push_back(pose.vector[c] * (float)scales[c] * inverse * unit);
+      if (!codes) continue;
       const double length = std::sqrt(weights[pose.kernel][c]) * scales[c];  // `NativeEngine._dual`
       out.dual.push_back(length > 0 ? (float)(1 / length) : 0);
     }

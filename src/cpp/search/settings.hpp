@@ -10,6 +10,7 @@ namespace sketchseek {
 constexpr double kFrame = 400;  // longer side of every picture and drawing, in pixels
 constexpr double kPi = 3.14159265358979323846;
 constexpr double kRadians = kPi / kFrame;  // the maps' unit: a frame is pi
+constexpr float kCodeUnit = 1.0f / (1 << 24);  // the kernels leave a code in the upper byte of an integer
 
 // The maps in the kernels' precision, kept while those use them; weights of one kernel, or none.
 class KeptMaps {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import secrets
 import signal
 import socket
 import threading
@@ -19,7 +20,7 @@ MISSING_EXTRA = "A cluster needs the extra: pip install 'sketchseek[cluster]'."
 NAMESPACE = "sketchseek"
 LOCAL = "local"
 CONNECT_S = 5.0
-_LOCAL_STORE_BYTES = 128 << 20  # rows are not kept in Ray's object store, and questions don't pass through it
+_LOCAL_STORE_BYTES = 128 << 20  # rows are not kept in Ray's object store; large answers pass through it
 
 
 class ClusterError(SketchseekError):
@@ -71,6 +72,7 @@ def _join(ray: Any, address: str) -> None:
     try:
         if address == LOCAL:
             os.environ.setdefault("RAY_worker_niceness", "0")  # as if there were no cluster in between
+            _have_token()
             ray.init(
                 address=LOCAL,
                 include_dashboard=False,
@@ -88,6 +90,16 @@ def _join(ray: Any, address: str) -> None:
     except Exception as error:
         ray.shutdown()
         raise ClusterError(_sentence(address, error)) from error
+
+
+def _have_token() -> None:
+    """Where Ray's processes have no secret to know each other by, one that ends with this process.
+
+    Ray would make one itself, and keep it in the home for good.
+    """
+    given = {"RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys()
+    if not given and not os.path.exists(os.path.expanduser("~/.ray/auth_token")):
+        os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
 
 
 def _found() -> str:

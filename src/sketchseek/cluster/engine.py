@@ -1,7 +1,7 @@
 """An engine made of engines: `Engine`'s protocol over the shards of a fleet, with the answers of one engine.
 
-Many rows are scored where they are, in parallel. A few, as the best ones that are looked at closer, are
-fetched and scored here, by the same engine: one question instead of several about the same rows.
+Rows are scored where they are, in parallel. Those that are looked at closer are fetched, and looked at here,
+by the same engine: one question instead of several about the same rows.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..shape.energy import CELLS
-from ..shape.engine import Engine, Groups, Ids, Scores, check_top
+from ..shape.engine import Engine, Groups, Ids, Scores, best_of_groups, check_top
 from ..shape.engine.native import NativeEngine
-from ..shape.placement import Placement, Start
+from ..shape.placement import Placement
 from ..shape.query import Query
 from ..shape.settings import Settings
 from .connection import ClusterError
@@ -30,7 +30,7 @@ from .fleet import Fleet, Scope
 from .layout import Layout, Numbering
 
 FEW = 4096
-"""Up to so many rows are fetched rather than scored where they are."""
+"""Up to so many rows are fetched rather than scored where they are, as they are looked at closer next."""
 WARY = 20
 """So many questions are asked for all that may be needed after one whose answers were not enough."""
 KEPT_ROWS = 65_536
@@ -57,7 +57,12 @@ class _Fetched:
     rows: Ids
     codes: NDArray[Any]
     norms: Scores
-    engine: NativeEngine
+    settings: Settings
+
+    @cached_property
+    def engine(self) -> NativeEngine:
+        """What scores them; whoever wants their codes alone does without."""
+        return NativeEngine(self.codes, self.norms, self.settings)
 
     def places(self, ids: Ids) -> Ids | None:
         """Where the rows are; None unless all of them are here."""
@@ -91,6 +96,10 @@ class ClusterEngine:
     def __len__(self) -> int:
         return len(self._layout.rows)
 
+    @property
+    def host(self) -> None:
+        """There is no engine whose rows are in this process."""
+
     def scores(self, query: Query, ids: Ids | None = None, threads: int | None = None) -> Scores:
         """See `Engine.scores`."""
         if ids is not None and len(ids) <= FEW:
@@ -108,36 +117,26 @@ class ClusterEngine:
         prior: Scores | None = None,
     ) -> tuple[Ids, Scores]:
         """See `Engine.top`."""
-        own = self._is_own(groups, prior)
-        if not own:
+        if not self._is_own(groups, prior):
             groups, prior = check_top(len(self), k, groups, prior)
-        elif k < 1:
+            return best_of_groups(self.scores(query), k, groups, prior)
+        if k < 1:
             raise ValueError(f"k must be positive, got {k}")
         slim, layout = _slim(query), self._layout
-        counts = self._counts(k) if own else dict.fromkeys(self._filled(), k)
-        requests: dict[int, tuple[Any, ...]] = {}
-        for shard, count in counts.items():
-            given = None
-            if not own:
-                mine = layout.rows.of_all(shard, np.arange(layout.rows.of_shard[shard]))
-                given = tuple(None if each is None else each[mine] for each in (groups, prior))
-            requests[shard] = (layout.keys[shard], slim, count, given)
-        found = self._ask("top", requests)
+        counts = self._counts(k)
+        found = self._ask("top", {s: (layout.keys[s], slim, count) for s, count in counts.items()})
         more = _unfinished(found, counts, k)
         if more:
             self._wary = WARY
-            found |= self._ask("top", {s: (layout.keys[s], slim, k, None) for s in more})
+            found |= self._ask("top", {s: (layout.keys[s], slim, k) for s in more})
         rows = np.concatenate(
             [np.empty(0, np.int64), *(layout.rows.of_all(s, ids) for s, (ids, _) in found.items())]
         )
         scores = np.concatenate([np.empty(0, np.float32), *(scores for _, scores in found.values())])
-        if own and len(scores) > k:  # most of what many shards name: a picture is named once
+        if len(scores) > k:  # most of what many shards name: a picture is named once
             some = np.flatnonzero(scores >= _kth(scores, k))
             rows, scores = rows[some], scores[some]
         order = np.lexsort((rows, -scores))
-        if groups is not None:
-            _, first = np.unique(groups[rows[order]], return_index=True)
-            order = order[np.sort(first)]
         return rows[order[:k]], scores[order[:k]]
 
     def _filled(self) -> list[int]:
@@ -172,42 +171,20 @@ class ClusterEngine:
         threads: int | None = None,
     ) -> Placement:
         """See `Engine.locate`."""
-        chosen = np.arange(len(self)) if ids is None else np.asarray(ids, np.int64)
-        if len(chosen) <= FEW:
-            engine, at = self._near(chosen)
-            return engine.locate(query, at, guide, neighborhood, threads)
-        return self._placed("locate", query, chosen, lambda _: ((guide, neighborhood),))
-
-    def settle(self, query: Query, ids: Ids, start: Start, threads: int | None = None) -> Placement:
-        """See `Engine.settle`."""
-        if len(ids) <= FEW:
-            engine, at = self._near(ids)
-            return engine.settle(query, at, start, threads)
-
-        def of(chosen: Ids) -> tuple[Start]:
-            return (Start(**{f.name: np.asarray(getattr(start, f.name))[chosen] for f in fields(Start)}),)
-
-        return self._placed("settle", query, np.asarray(ids, np.int64), of)
-
-    def energy(self, ids: Ids, threads: int | None = None) -> Scores:
-        """See `Engine.energy`."""
-        if len(ids) <= FEW:
-            engine, at = self._near(ids)
-            return engine.energy(at, threads)
-        out = np.zeros((len(ids), CELLS, CELLS), np.float32)
-        requests, wheres = self._by_shard(np.asarray(ids, np.int64))
-        for shard, found in self._ask(
-            "energy", {s: (self._layout.keys[s], r) for s, r in requests.items()}
-        ).items():
-            out[wheres[shard]] = found
-        return out
+        engine, at = self._near(np.arange(len(self)) if ids is None else ids)
+        return engine.locate(query, at, guide, neighborhood, threads)
 
     def codes(self, ids: Ids) -> NDArray[Any]:
         """The stored vectors of some rows; zeros for those that can't be reached."""
         fetched, at = self._fetched(ids)
         return fetched.codes[at]
 
-    # --- few rows: fetched ----------------------------------------------------------------------------------
+    def fetch(self, ids: Ids) -> tuple[NDArray[Any], Scores]:
+        """The same with their norms."""
+        fetched, at = self._fetched(ids)
+        return fetched.codes[at], fetched.norms[at]
+
+    # --- fetched rows ----------------------------------------------------------------------------------
 
     def _near(self, ids: Ids) -> tuple[Engine, Ids]:
         fetched, at = self._fetched(ids)
@@ -245,10 +222,9 @@ class ClusterEngine:
         found = self._ask("rows", {s: (self._layout.keys[s], r) for s, r in requests.items()})
         for shard, (some_codes, some_norms) in found.items():
             codes[wheres[shard]], norms[wheres[shard]] = some_codes, some_norms
-        engine = NativeEngine(codes, norms, settings)
-        return _Fetched(rows, codes, norms, engine), len(found) == len(requests)
+        return _Fetched(rows, codes, norms, settings), len(found) == len(requests)
 
-    # --- many rows: where they are --------------------------------------------------------------------------
+    # --- rows where they are --------------------------------------------------------------------------
 
     def _everywhere(self, name: str, query: Query, ids: Ids | None, *options: Any) -> Scores:
         """A score of every row, or of many; 0 for those that can't be reached."""
@@ -266,26 +242,6 @@ class ClusterEngine:
             requests = {s: (layout.keys[s], slim, rows, *options) for s, rows in chosen.items()}
         for shard, found in self._ask(name, requests).items():
             out[wheres[shard]] = found
-        return out
-
-    def _placed(
-        self, name: str, query: Query, ids: Ids, options: Callable[[Ids], tuple[Any, ...]]
-    ) -> Placement:
-        """Places of many rows. options : of those at some positions."""
-        slim = _slim(query)
-        chosen, wheres = self._by_shard(ids)
-        requests = {s: (self._layout.keys[s], slim, rows, *options(wheres[s])) for s, rows in chosen.items()}
-        n = len(ids)
-        out = Placement(
-            np.zeros(n, np.float32),
-            np.zeros(n, np.int32),
-            np.zeros(n, bool),
-            np.zeros(n, np.float32),
-            np.zeros(n, np.float32),
-        )
-        for shard, found in self._ask(name, requests).items():
-            for part in fields(Placement):
-                getattr(out, part.name)[wheres[shard]] = getattr(found, part.name)
         return out
 
     def _by_shard(self, rows: Ids) -> tuple[dict[int, Ids], dict[int, Ids]]:
@@ -331,7 +287,7 @@ def ask(fleet: Fleet, name: str, requests: dict[int, tuple[Any, ...]]) -> dict[i
     scope = _scope.get()
     alone = scope is None
     scope = scope or Scope(time.monotonic() + fleet.options.deadline)
-    found = fleet.gather(scope, name, requests)
+    found = fleet.ask(scope, name, requests)
     if alone and scope.lost:
         raise ClusterError(f"Of {fleet.shards} shards {len(scope.lost)} did not answer in time.")
     return found

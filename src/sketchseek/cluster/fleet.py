@@ -1,8 +1,8 @@
-"""The shards of an index on a cluster, as a front sees them: started, asked, watched and replaced.
+"""The shards of an index, as a front sees them: actors of Ray's, which starts, places and restarts them.
 
 Any number of fronts share the shards of an index. No process is in charge: shards have names, and whoever
-misses one starts it. A question goes to one replica of each shard; to another when the first is dead or later
-than usual; and when the time is over, the answer says who has not answered.
+misses one asks Ray for it. What Ray does not do is here: a question has a deadline, a front says every second
+that it is there and what it wants, and a shard that is silent is ended and asked for anew.
 """
 
 from __future__ import annotations
@@ -12,35 +12,36 @@ import os
 import secrets
 import threading
 import time
-from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection, wait
+from itertools import count
 from typing import Any
 
 from .. import __version__
 from ..errors import SketchseekError
 from .connection import NAMESPACE, ClusterError, ray_or_sentence
 from .layout import Layout
-from .shard import Shard
-from .wire import Address, ask, connect, packed
+from .shard import GROUP_OF, GROUPS, Shard
 
-TICK_S = 0.25
-PING_S = 1.0
-"""Between two pings; more where there are hundreds of shards."""
-PATIENCE_S = 5.0
-"""A shard that does not answer a ping for so long is replaced; one whose process ended, at once."""
+RENEW_S = 1.0
+"""Between two calls in which a front says that it is there; more where there are hundreds of shards."""
+SILENCE_S = 3.0
+"""A shard that answers nothing for so long is replaced. Ray restarts one whose process ended, at once."""
+RESTART_S = 10.0
+"""Nor is Ray waited for longer, which may not know yet that a node is gone."""
+START_S = 120.0
+"""So long may a process take to start; loading rows may take longer."""
+ENCODE_S = 600.0
 LEAVING_S = 10.0
-"""One that does not hear so long that a front leaves ends by itself, later."""
-START_S = 30.0
-"""So long may a shard take to start before it is started elsewhere; loading rows may take longer."""
-SHUNNED_S = 30.0
-"""A node on which a shard died gets no new one for so long, if there are others."""
-_LATENCIES = 64
-_HEDGE_AT_LEAST_S = 0.005
-_HEDGE_UNKNOWN_S = 0.25  # before it is known what is usual
-_HEDGE_FACTOR = 1.5
+"""A shard that does not hear so long that a front leaves ends by itself, later."""
+SEEN_S = 3.0
+"""By then other fronts have seen that a shard is back."""
+STATUS_S = 2.0
+PENDING = 1000
+"""Calls of one front that may wait for a shard; beyond that it does without."""
+TICK_S = 0.25
 
 
 @dataclass(frozen=True)
@@ -50,14 +51,12 @@ class ClusterOptions:
     shards : None for one a node. replicas : of each shard.
     deadline : seconds that a search may take; what has not answered by then is left out, and the answer says
         which share of the collection it covers.
-    hedge : ask a second replica when the first is later than usual.
     device : what searches, see `Index.open`.
     """
 
     shards: int | None = None
     replicas: int = 1
     deadline: float = 2.0
-    hedge: bool = True
     device: str = "cpu"
 
 
@@ -71,162 +70,47 @@ class Scope:
     """Rows that it fetched."""
 
     @property
-    def until(self) -> float:
-        """When to stop waiting now: half of what is left is for the questions that follow."""
-        now = time.monotonic()
-        return now + max(self.ends - now, 0.02) / 2
+    def left(self) -> float:
+        """Seconds to wait now: half of what is left is for the questions that follow."""
+        return max(self.ends - time.monotonic(), 0.02) / 2
 
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What a shard is to hold."""
+    """What shards are to have. method : of `Shard`, that makes it. keys : what each shard's is known by."""
 
-    key: str
-    layout: Layout
-    recipe: str
-    version: int
+    method: str
+    keys: Sequence[str]
+    arguments: tuple[Any, ...]
 
 
+@dataclass(eq=False)
 class _Replica:
-    """One process that holds a shard's rows, or is about to."""
+    """An actor that holds a shard's rows, or is about to."""
 
-    def __init__(self, shard: int, number: int, incarnation: int, actor: Any, node: str | None) -> None:
-        self.shard, self.number, self.incarnation = shard, number, incarnation
-        self.actor, self.node = actor, node
-        self.address: Address | None = None
-        self.held: set[str] = set()
-        self.preparing = ""
-        self.pinged = self.heard = float("-inf")
-        self.layout: Layout | None = None
-        self.pending: dict[str, tuple[Any, float]] = {"hello": (actor.hello.remote(), time.monotonic())}
-        self.dead = False
-        self.next: _Replica | None = None
-        """The newer process that it is retired for, until that holds the rows."""
-        self.busy = 0
-        self._idle: deque[Connection] = deque()
-
-    def line(self) -> Connection:
-        """A connection that nobody uses; OSError or EOFError where there is none to be had."""
-        with suppress(IndexError):
-            return self._idle.popleft()
-        if self.address is None:
-            raise OSError("not there yet")
-        return connect(self.address)
-
-    def hang_up(self, line: Connection) -> None:
-        """The line may be used again."""
-        self._idle.append(line)
-
-    def close(self) -> None:
-        """No more questions."""
-        self.dead = True
-        while self._idle:
-            self._idle.popleft().close()
-
-
-@dataclass
-class _Sent:
     shard: int
-    replica: _Replica
-    since: float
+    number: int
+    actor: Any
+    held: set[str] = field(default_factory=set)
+    calls: dict[str, tuple[Any, float]] = field(default_factory=dict)
+    """The watch's, that were not answered yet, and since when."""
+    next_renewal: float = 0.0
+    since: float = field(default_factory=time.monotonic)
+    """When its process was asked for, or ended."""
+    heard: float | None = None
+    """When that answered last; None before it has started."""
+    is_restarting: bool = False
+    is_late: bool = False
 
+    def answered(self) -> None:
+        """It lives."""
+        self.heard, self.is_late, self.is_restarting = time.monotonic(), False, False
 
-class _Round:
-    """One question to several shards, and what comes back."""
-
-    def __init__(self, fleet: Fleet, name: str, requests: Mapping[int, tuple[Any, ...]]) -> None:
-        self._fleet, self._name, self._requests = fleet, name, requests
-        self._hedge_after = fleet.hedge_after(name)
-        self._waiting: dict[Connection, _Sent] = {}
-        self._tried: dict[int, list[_Replica]] = {shard: [] for shard in requests}
-        self._answers: dict[int, Any] = {}
-        self._bytes: dict[tuple[int, ...], bytes] = {}
-
-    def answers(self, until: float) -> dict[int, Any]:
-        """Those that are there by then, by shard."""
-        for shard in self._requests:
-            self._send(shard)
-        try:
-            while any(sent.shard not in self._answers for sent in self._waiting.values()):
-                now = time.monotonic()
-                if now >= until:
-                    break
-                late = [sent.since + self._hedge_after for sent in self._alone()] if self._hedge_after else []
-                for line in wait(list(self._waiting), max(0.0, min([until, *late]) - now)):
-                    self._take(line)  # type: ignore[arg-type]
-                self._hedge()
-        finally:
-            for line, sent in self._waiting.items():  # their answers are not wanted any more
-                sent.replica.busy -= 1
-                line.close()
-        return self._answers
-
-    def _send(self, shard: int) -> bool:
-        """Ask a replica that was not asked yet; whether there is one."""
-        for replica in self._fleet.ready(shard, self._requests[shard][0]):
-            if replica in self._tried[shard]:
-                continue
-            self._tried[shard].append(replica)
-            try:
-                line = replica.line()
-                ask(line, self._name, self._requests[shard][0], self._packed(shard))
-            except (OSError, EOFError):
-                self._fleet.lose(replica)
-                continue
-            replica.busy += 1
-            self._waiting[line] = _Sent(shard, replica, time.monotonic())
-            return True
-        return False
-
-    def _packed(self, shard: int) -> bytes:
-        """What follows the key; packed once where it is the same for all, as a query is."""
-        arguments = self._requests[shard][1:]
-        same = tuple(map(id, arguments))
-        if same not in self._bytes:
-            self._bytes[same] = packed(arguments)
-        return self._bytes[same]
-
-    def _take(self, line: Connection) -> None:
-        sent = self._waiting.pop(line)
-        sent.replica.busy -= 1
-        try:
-            good, value = line.recv()
-        except (OSError, EOFError):
-            line.close()
-            self._fleet.lose(sent.replica)
-            good, value = False, None
-        else:
-            sent.replica.hang_up(line)
-            sent.replica.heard = time.monotonic()
-            if not good:  # it no longer holds the rows, or has met something unexpected
-                sent.replica.held.discard(self._requests[sent.shard][0])
-                self._fleet.counts["refused"] += 1
-        if sent.shard in self._answers:
-            return
-        if good:
-            self._answers[sent.shard] = value
-            self._fleet.note(self._name, time.monotonic() - sent.since)
-        elif not any(other.shard == sent.shard for other in self._waiting.values()):
-            self._send(sent.shard)
-
-    def _alone(self) -> list[_Sent]:
-        """Those without an answer whose shard was asked once."""
-        return [
-            sent
-            for sent in self._waiting.values()
-            if sent.shard not in self._answers and len(self._tried[sent.shard]) == 1
-        ]
-
-    def _hedge(self) -> None:
-        if self._hedge_after is None:
-            return
-        now = time.monotonic()
-        for sent in self._alone():
-            if now - sent.since >= self._hedge_after:
-                if self._send(sent.shard):
-                    self._fleet.counts["hedged"] += 1
-                else:
-                    self._tried[sent.shard].append(sent.replica)  # there is no other: don't look again
+    def ended(self) -> None:
+        """Its process is not there, and what it held neither; Ray may be about to restart it."""
+        if self.heard is not None:
+            self.since, self.is_restarting = time.monotonic(), True
+        self.held, self.heard, self.next_renewal = set(), None, 0.0
 
 
 class Fleet:
@@ -236,361 +120,333 @@ class Fleet:
         self.ray = ray_or_sentence()
         self.where, self.options = where, options
         digest = hashlib.blake2b(where.encode(), digest_size=8).hexdigest()
-        self._kind = f"{digest}-{options.device}"
-        self.shards = options.shards or self._shards_there() or max(1, len(self._nodes()))
+        kind = f"{digest}-{options.device}-"
+        self.shards = options.shards or self._shards_there(kind) or self._nodes()
+        self._name = f"{kind}{self.shards}"
         self._front = f"{os.uname().nodename}-{os.getpid()}-{secrets.token_hex(4)}"
-        self._name = f"{self._kind}-{self.shards}"
-        self._actor = self.ray.remote(Shard)
         self._slots = [(s, r) for s in range(self.shards) for r in range(options.replicas)]
         self._replicas: dict[tuple[int, int], _Replica] = {}
-        self._wanted: dict[int, _Wanted] = {}
-        self._shunned: dict[str, float] = {}
-        self._lock = threading.RLock()
-        self.latencies: dict[str, deque[float]] = {}
-        self._turns: Counter[int] = Counter()
+        self._wanted: tuple[_Wanted, ...] = ()
+        self._sizes: Sequence[int] = ()
+        self._turns = count()
         self._closed = threading.Event()
-        self._wake = threading.Event()
+        self._watch: threading.Thread | None = None
         self.counts: Counter[str] = Counter()
         self.problems: list[str] = []
-        self._watch = threading.Thread(target=self._keep, daemon=True, name="sketchseek-fleet")
-        self._watch.start()
+
+    def _nodes(self) -> int:
+        return max(1, sum(bool(node["Alive"]) for node in self.ray.nodes()))
+
+    def _shards_there(self, kind: str) -> int | None:
+        """In how many shards another front has spread the index."""
+        named = self.ray.util.list_named_actors(all_namespaces=True)
+        found = [e["name"] for e in named if e["namespace"] == NAMESPACE and e["name"].startswith(kind)]
+        return int(found[0].removeprefix(kind).split("-")[0]) if found else None
 
     # --- asking -------------------------------------------------------------------------------------------
 
-    def gather(self, scope: Scope, name: str, requests: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
-        """Answers by shard; those that are missing are noted in the scope.
+    def ask(self, scope: Scope, name: str, requests: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
+        """Answers by shard, within the scope's time; those that are missing are noted in the scope.
 
         requests : for each shard that is asked, the key of its rows and the question's further arguments.
+        A replica that fails, or has not answered in half of the time, is followed by another.
         """
         asked = {shard: request for shard, request in requests.items() if shard not in scope.lost}
-        answers = _Round(self, name, asked).answers(scope.until)
-        missing = asked.keys() - answers.keys()
-        self.counts["lost"] += len(missing)
-        scope.lost |= missing
+        untried = {shard: self.ready(shard, request[0]) for shard, request in asked.items()}
+        answers: dict[int, Any] = {}
+        sent: dict[Any, _Replica] = {}
+
+        def send(shard: int) -> None:
+            while untried[shard]:
+                replica = untried[shard].pop(0)
+                question = getattr(replica.actor, name).options(concurrency_group=GROUP_OF[name])
+                with suppress(self.ray.exceptions.PendingCallsLimitExceeded):
+                    sent[question.remote(*asked[shard])] = replica
+                    return
+
+        left = scope.left
+        ends = time.monotonic() + left
+        try:
+            for until in (ends - left / 2, ends):
+                for shard in asked.keys() - answers.keys():
+                    send(shard)
+                while missing := {replica.shard for replica in sent.values()} - answers.keys():
+                    patience = until - time.monotonic()
+                    if patience <= 0:
+                        break
+                    done, _ = self.ray.wait(list(sent), num_returns=len(missing), timeout=patience)
+                    for ref in done:
+                        replica = sent.pop(ref)
+                        try:
+                            answers[replica.shard] = self.ray.get(ref, timeout=left)
+                            replica.answered()
+                        except self.ray.exceptions.RayError as error:
+                            self._failed(replica, "question", error)
+                            send(replica.shard)
+        finally:
+            for ref, replica in sent.items():  # nobody waits for these any more
+                replica.is_late = True
+                with suppress(Exception):
+                    self.ray.cancel(ref)
+        lost = asked.keys() - answers.keys()
+        self.counts["lost"] += len(lost)
+        scope.lost |= lost
         if len(scope.lost) == self.shards:
             raise ClusterError("No shard of the index answers.")
         return answers
 
     def ready(self, shard: int, key: str) -> list[_Replica]:
-        """Replicas that hold the rows, the least busy first, each in its turn."""
-        with self._lock:
-            self._turns[shard] += 1
-            found = [
-                replica
-                for number in range(self.options.replicas)
-                if (
-                    replica := self._replicas.get(
-                        (shard, (number + self._turns[shard]) % self.options.replicas)
-                    )
-                )
-                and not replica.dead
-                and replica.address is not None
-                and key in replica.held
-            ]
-        return sorted(found, key=lambda replica: replica.busy)
-
-    def hedge_after(self, name: str) -> float | None:
-        """How late an answer is late: half as much again as nearly all have taken."""
-        if not self.options.hedge or self.options.replicas < 2:
-            return None
-        known = sorted(self.latencies.get(name, ()))
-        if len(known) < 8:
-            return min(_HEDGE_UNKNOWN_S, self.options.deadline / 8)
-        return max(_HEDGE_AT_LEAST_S, _HEDGE_FACTOR * known[int(0.95 * (len(known) - 1))])
-
-    def note(self, name: str, seconds: float) -> None:
-        """How long an answer took."""
-        self.latencies.setdefault(name, deque(maxlen=_LATENCIES)).append(seconds)
-
-    def lose(self, replica: _Replica) -> None:
-        """Its process ended, or can't be reached: the watch starts another."""
-        with self._lock:
-            replica.close()
-            if replica.node is not None:
-                self._shunned[replica.node] = time.monotonic()
-        self._wake.set()
+        """Replicas that hold what is known by a key, each the first in its turn, the late ones last."""
+        n, turn = self.options.replicas, next(self._turns)
+        found = [self._replicas.get((shard, (turn + i) % n)) for i in range(n)]
+        there = [replica for replica in found if replica is not None and key in replica.held]
+        return sorted(there, key=lambda replica: replica.is_late)
 
     # --- what they hold -----------------------------------------------------------------------------------
 
-    def hold(self, layout: Layout, recipe: str, version: int, *, patience: float | None = None) -> bool:
-        """Have every shard load its pieces; whether all have.
+    def hold(
+        self,
+        layout: Layout,
+        recipe: str,
+        version: int,
+        sizes: Sequence[int],
+        *,
+        patience: float | None = None,
+    ) -> bool:
+        """Have every shard load its pieces; whether all have. sizes : bytes of each.
 
         Without `patience` shards that are not there are waited for; otherwise only so many seconds.
         """
         self.problems.clear()
-        with self._lock:
-            for shard, key in enumerate(layout.keys):
-                self._wanted[shard] = _Wanted(key, layout, recipe, version)
-        self._wake.set()
+        self._sizes = sizes
+        self._wanted = (_Wanted("load", layout.keys, (self.ray.put(layout), recipe, version)),)
+        if self._watch is None:
+            self._watch = threading.Thread(target=self._keep, daemon=True, name="sketchseek-fleet")
+            self._watch.start()
+        return self._all_hold(layout.keys, patience)
+
+    def encode(self, layout: Layout, name: str, means: Any, centroids: Any) -> Sequence[str]:
+        """Have every shard make product codes of what its pictures depict; the keys of those."""
+        keys = [f"{key} {name}" for key in layout.keys]
+        codes = _Wanted("encode", keys, (self.ray.put(means), self.ray.put(centroids)))
+        self._wanted = (*self._wanted[:1], codes)
+        if not self._all_hold(keys, ENCODE_S):
+            raise ClusterError("Not all shards have loaded the new version of the index yet.")
+        return keys
+
+    def _all_hold(self, keys: Sequence[str], patience: float | None) -> bool:
         began = time.monotonic()
-        while not all(self.ready(shard, key) for shard, key in enumerate(layout.keys)):
-            if self._closed.is_set():
-                return False
+        while not all(self.ready(shard, key) for shard, key in enumerate(keys)):
             if self.problems and patience is None:
                 raise ClusterError(self.problems[0])
-            if patience is not None and time.monotonic() - began > patience:
+            if self._closed.is_set() or (patience is not None and time.monotonic() - began > patience):
                 return False
             time.sleep(0.02)
         return True
 
     def layout_there(self) -> Layout | None:
         """The layout that other fronts have given the shards, so that all of them have the same one."""
-        began = time.monotonic()
-        while time.monotonic() - began < START_S and not self.problems:
-            there = [self._replicas.get(slot) for slot in self._slots]
-            if all(replica is not None and replica.address is not None for replica in there):
-                break
-            time.sleep(0.02)
-        known = [replica.layout for replica in there if replica is not None and replica.layout is not None]
-        return known[0] if known else None
+        asked = []
+        for slot in self._slots:
+            with suppress(ValueError):  # there is none of that name
+                actor = self.ray.get_actor(self._name_of(slot), namespace=NAMESPACE)
+                asked.append(actor.layout.remote())
+        return next((found for found in self._answers(asked, SILENCE_S) if found is not None), None)
 
-    def everywhere(self, call: Callable[[Any, str], Any], timeout: float) -> None:
-        """Make a call of Ray's to every replica that holds its rows, and wait for all of them."""
-        with self._lock:
-            there = [r for r in self._replicas.values() if not r.dead and r.address is not None]
-            wanted = {shard: wanted.key for shard, wanted in self._wanted.items()}
-        refs = [call(r.actor, wanted[r.shard]) for r in there if wanted.get(r.shard) in r.held]
-        done, late = self.ray.wait(refs, num_returns=len(refs), timeout=timeout) if refs else ([], [])
-        for ref in done:
-            with suppress(Exception):  # one that died meanwhile is replaced by the watch
-                self.ray.get(ref)
-        if late:
-            raise ClusterError(f"{len(late)} shards are not ready after {timeout:.0f} s.")
+    def _answers(self, refs: list[Any], seconds: float) -> Iterator[Any]:
+        """As they come."""
+        ends = time.monotonic() + seconds
+        while refs and (left := ends - time.monotonic()) > 0:
+            done, refs = self.ray.wait(refs, timeout=left)
+            with suppress(self.ray.exceptions.RayError):
+                yield from self.ray.get(done)
 
     # --- the watch ----------------------------------------------------------------------------------------
 
     def _keep(self) -> None:
         while not self._closed.is_set():
             try:
-                for slot in self._slots:
-                    self._tend(slot)
+                self._tend()
             except Exception as error:
-                del self.problems[:-8]
-                self.problems.append(f"The cluster can't be reached: {_first_line(error)}.")
-            self._wake.wait(TICK_S)
-            self._wake.clear()
+                self._problem(f"The cluster can't be reached: {_first_line(error)}.")
+                self._closed.wait(TICK_S)
 
-    def _tend(self, slot: tuple[int, int]) -> None:
-        replica = self._replicas.get(slot)
-        if replica is None or replica.dead:
-            self._replicas[slot] = self._found(slot, replica) or self._started(slot, replica)
-        else:
-            self._look_after(replica)
-            if replica.next is not None:
-                self._go_over(slot, replica, replica.next)
+    def _tend(self) -> None:
+        """Start what is missing, tell all what is wanted, and hear what they answer."""
+        missing = [slot for slot in self._slots if slot not in self._replicas]
+        cards = self._cards() if missing else 0
+        for number, slot in enumerate(missing):
+            self._replicas[slot] = _Replica(*slot, self._actor(slot, number < cards))
+        there = list(self._replicas.values())
+        for replica in there:
+            with suppress(self.ray.exceptions.PendingCallsLimitExceeded):
+                self._call(replica)
+        refs = [ref for replica in there for ref, _ in replica.calls.values()]
+        if refs:
+            self.ray.wait(refs, timeout=TICK_S)
+        self._closed.wait(TICK_S / 5 if refs else TICK_S)
+        done = set(self.ray.wait(refs, num_returns=len(refs), timeout=0)[0]) if refs else set()
+        for replica in there:
+            for name, (ref, _) in sorted(replica.calls.items(), reverse=True):  # "renew" before the others
+                if ref in done:
+                    del replica.calls[name]
+                    try:
+                        self._heard(replica, name, self.ray.get(ref))
+                    except Exception as error:
+                        self._failed(replica, name, error)
+            self._end_if_silent(replica)
 
-    def _go_over(self, slot: tuple[int, int], old: _Replica, new: _Replica) -> None:
-        """From a process that is retired to its successor, once that holds the rows."""
-        if new.dead:
-            old.next = None
+    def _call(self, replica: _Replica) -> None:
+        """Say that this front is there, and ask for the first that is wanted and not held."""
+        now, actor, wanted = time.monotonic(), replica.actor, self._wanted
+        if "renew" not in replica.calls and now >= replica.next_renewal:
+            replica.calls["renew"] = (actor.renew.remote(self._front, wanted[0].keys[replica.shard]), now)
+            replica.next_renewal = now + RENEW_S + len(self._slots) / 200
+        if replica.heard is None or len(replica.calls.keys() - {"renew"}):
             return
-        self._look_after(new)
-        wanted = self._wanted.get(slot[0])
-        if wanted is not None and wanted.key in new.held:
-            with self._lock:
-                self._replicas[slot] = new
-            old.actor.release.remote(self._front)
-
-    def _look_after(self, replica: _Replica) -> None:
-        """See what it has answered through Ray, and tell it what to hold."""
-        for name, (ref, since) in list(replica.pending.items()):
-            done, _ = self.ray.wait([ref], timeout=0)
-            if done:
-                del replica.pending[name]
-                try:
-                    self._heard(replica, name, self.ray.get(ref))
-                except Exception as error:
-                    self._failed(replica, name, error)
-            elif self._is_late(replica, name, since):
-                self.lose(replica)
-        if replica.dead or replica.address is None:
-            return
-        wanted = self._wanted.get(replica.shard)
-        now = time.monotonic()
-        if "ping" not in replica.pending and now - replica.pinged > PING_S + len(self._slots) / 200:
-            replica.pinged = now
-            replica.pending["ping"] = (replica.actor.ping.remote(self._front, wanted and wanted.key), now)
-        if wanted is not None and wanted.key not in replica.held and "prepare" not in replica.pending:
-            replica.preparing = wanted.key
-            ref = replica.actor.prepare.remote(replica.shard, wanted.layout, wanted.recipe, wanted.version)
-            replica.pending["prepare"] = (ref, time.monotonic())
-
-    def _is_late(self, replica: _Replica, name: str, since: float) -> bool:
-        """Whether an answer through Ray is overdue; who answers questions lives, however late pings are."""
-        if name == "prepare":
-            return False
-        patience = START_S if name == "hello" else PATIENCE_S
-        return time.monotonic() - max(since, replica.heard) > patience
+        for each in wanted:
+            key = each.keys[replica.shard]
+            if key not in replica.held:
+                method = getattr(actor, each.method).options(concurrency_group=GROUP_OF[each.method])
+                replica.calls[each.method] = (method.remote(key, *each.arguments), now)
+                break
 
     def _heard(self, replica: _Replica, name: str, answer: Any) -> None:
-        if name == "hello" and answer is None:  # another front has just sent it away
-            self.lose(replica)
-        elif name == "hello":
-            version, replica.node, replica.address, replica.layout = answer
-            if version != __version__:
-                self._leave([replica])
-                raise ClusterError(
-                    f"A node of the cluster has sketchseek {version}, and here is {__version__}: they have "
-                    "to be the same."
-                )
-        elif name == "ping":
-            held, retired = answer
-            replica.held = set(held)
-            if retired and replica.next is None:
-                replica.next = self._found((replica.shard, replica.number), replica)
-        else:
-            replica.held.add(replica.preparing)
+        replica.answered()
+        if name != "renew":
+            replica.held.add(answer)
+            return
+        version, held = answer
+        replica.held = set(held)
+        if version != __version__:
+            self._problem(
+                f"A node of the cluster has sketchseek {version}, and here is {__version__}: they have to be "
+                "the same."
+            )
 
     def _failed(self, replica: _Replica, name: str, error: Exception) -> None:
-        cause = getattr(error, "cause", None) or error
-        if isinstance(cause, SketchseekError):
-            self.problems.append(str(cause))
-        elif "No module named" in str(error):
-            self.problems.append("A node of the cluster has no sketchseek: install it on every node.")
-        if name == "prepare" and isinstance(cause, SketchseekError):
-            return  # tried again at the next tick, with what is wanted by then
-        self.lose(replica)
+        """A call was answered with an error."""
+        exceptions = self.ray.exceptions
+        if isinstance(error, exceptions.ActorDiedError):  # it ended for good, or could not begin
+            if "No module named" in str(error):
+                self._problem("A node of the cluster has no sketchseek: install it on every node.")
+            self._forget(replica)
+        elif isinstance(error, exceptions.RayTaskError):
+            self.counts["refused"] += name == "question"
+            cause = getattr(error, "cause", None)
+            self._problem(str(cause) if isinstance(cause, SketchseekError) else f"{_first_line(error)}.")
+            replica.next_renewal = 0.0  # it may no longer hold the rows
+        else:  # Ray restarts it
+            replica.ended()
 
-    def _found(self, slot: tuple[int, int], before: _Replica | None) -> _Replica | None:
-        """A newer incarnation of a replica, that another front has started."""
-        newest, actor = self._newest(slot)
-        if actor is None or (before is not None and newest <= before.incarnation):
-            return None
-        return _Replica(*slot, newest, actor, None)
+    def _problem(self, sentence: str) -> None:
+        del self.problems[:-8]
+        self.problems.append(sentence)
 
-    def _started(self, slot: tuple[int, int], before: _Replica | None) -> _Replica:
-        """The next incarnation of a replica."""
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+    def _end_if_silent(self, replica: _Replica) -> None:
+        """Replace one that answers neither the watch nor questions, or does not start."""
+        now = time.monotonic()
+        _, asked = replica.calls.get("renew", (None, now))
+        if replica.heard is not None:
+            late = now - max(asked, replica.heard) > SILENCE_S
+        else:
+            late = now - replica.since > (RESTART_S if replica.is_restarting else START_S)
+            if late and not replica.is_restarting:
+                self._problem(
+                    f"Shard {replica.shard} has not started after {START_S:.0f} s: the cluster has no room "
+                    "for it, or much else to do."
+                )
+        if late and self._replicas.get((replica.shard, replica.number)) is replica:
+            self._end(replica)
 
-        incarnation = max(self._newest(slot)[0], before.incarnation if before else -1) + 1
-        node, host, threads, card = self._place(slot)
-        actor = self._actor.options(
-            name=f"{self._name}-{slot[0]}-{slot[1]}-{incarnation}",
+    def _end(self, replica: _Replica) -> None:
+        """End a process; the watch asks Ray for another."""
+        self.ray.kill(replica.actor)
+        self._forget(replica)
+
+    def _forget(self, replica: _Replica) -> None:
+        replica.ended()
+        slot = replica.shard, replica.number
+        if self._replicas.get(slot) is replica:
+            del self._replicas[slot]
+
+    def _actor(self, slot: tuple[int, int], card: bool) -> Any:
+        """The actor of that name, or a new one on a node that Ray chooses.
+
+        It asks for no cores, which others have meanwhile, but for the memory of its rows.
+        """
+        name = self._name_of(slot)
+        with suppress(ValueError):
+            return self.ray.get_actor(name, namespace=NAMESPACE)
+        self.counts["started"] += 1
+        options = self.ray.remote(concurrency_groups=GROUPS)(Shard).options(
+            name=name,
             namespace=NAMESPACE,
             lifetime="detached",
             get_if_exists=True,
-            max_restarts=0,
-            max_concurrency=8,
+            max_restarts=-1,
+            max_pending_calls=PENDING,
             num_cpus=0,
             num_gpus=int(card),
-            scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False),
-        ).remote(self.where, threads, self.options.device, host)
-        self.counts["started"] += 1
-        return _Replica(*slot, incarnation, actor, node)
+            memory=max(1 << 20, self._sizes[slot[0]]),
+            scheduling_strategy="SPREAD",
+        )
+        return options.remote(self.where, -(-len(self._slots) // self._nodes()), self.options.device)
 
-    def _names(self, start: str) -> list[str]:
-        """What follows in the names of actors that begin so."""
-        return [
-            entry["name"].removeprefix(start)
-            for entry in self.ray.util.list_named_actors(all_namespaces=True)
-            if entry["namespace"] == NAMESPACE and entry["name"].startswith(start)
-        ]
+    def _name_of(self, slot: tuple[int, int]) -> str:
+        return f"{self._name}-{slot[0]}-{slot[1]}"
 
-    def _shards_there(self) -> int | None:
-        """In how many shards another front has spread the index."""
-        found = self._names(f"{self._kind}-")
-        return int(found[0].split("-")[0]) if found else None
-
-    def _newest(self, slot: tuple[int, int]) -> tuple[int, Any]:
-        start = f"{self._name}-{slot[0]}-{slot[1]}-"
-        numbers = [int(name) for name in self._names(start)]
-        if not numbers:
-            return -1, None
-        try:
-            return max(numbers), self.ray.get_actor(f"{start}{max(numbers)}", namespace=NAMESPACE)
-        except ValueError:
-            return max(numbers), None
-
-    def _nodes(self) -> list[dict[str, Any]]:
-        return [node for node in self.ray.nodes() if node["Alive"]]
-
-    def _place(self, slot: tuple[int, int]) -> tuple[str, str, int, bool]:
-        """The node for a replica, its address, the threads it may use there, and whether it gets a card.
-
-        The one with the fewest shards for its cores, none of them of the same shard if that can be; with a
-        graphics processor for each of its shards where that is wanted and can be. The others use processors.
-        """
-        now = time.monotonic()
-        nodes = self._nodes()
-        if not nodes:
-            raise ClusterError("The cluster has no node.")
-        used = Counter(r.node for r in self._replicas.values() if not r.dead and r.node is not None)
-        same = {r.node for (s, _), r in self._replicas.items() if s == slot[0] and not r.dead}
-
-        def has_card(node: dict[str, Any]) -> bool:
-            free = node["Resources"].get("GPU", 0.0) - used[node["NodeID"]]
-            return self.options.device == "cuda" and bool(free >= 1)
-
-        def cost(node: dict[str, Any]) -> tuple[bool, bool, bool, float, str]:
-            name, cores = node["NodeID"], max(1.0, node["Resources"].get("CPU", 1.0))
-            shunned = now - self._shunned.get(name, float("-inf")) < SHUNNED_S
-            return shunned, name in same, not has_card(node), (used[name] + 1) / cores, name
-
-        best = min(nodes, key=cost)
-        cores = int(best["Resources"].get("CPU", 1.0))
-        per_node = -(-len(self._slots) // len(nodes))
-        return best["NodeID"], best["NodeManagerAddress"], max(1, cores // per_node), has_card(best)
+    def _cards(self) -> int:
+        """Graphics processors that shards may have; where there are fewer, the others use processors."""
+        return int(self.ray.available_resources().get("GPU", 0)) if self.options.device == "cuda" else 0
 
     # --- for people ---------------------------------------------------------------------------------------
 
     def status(self) -> list[dict[str, Any]]:
-        """What each replica says of itself; `state` is ready, loading, starting or gone."""
+        """What each replica says of itself; `state` is ready, loading, starting or silent."""
+        there = sorted(self._replicas.items())
+        asked = {slot: r.actor.status.remote() for slot, r in there if r.heard is not None}
+        refs = list(asked.values())
+        done = self.ray.wait(refs, num_returns=len(refs), timeout=STATUS_S)[0] if refs else []
         rows = []
-        for (shard, number), replica in sorted(self._replicas.items()):
-            wanted = self._wanted.get(shard)
-            ready = wanted is not None and wanted.key in replica.held
-            state = "gone" if replica.dead else "ready" if ready else "loading"
-            state = "starting" if replica.address is None and not replica.dead else state
-            row: dict[str, Any] = {"shard": shard, "replica": number, "state": state}
-            if state in ("ready", "loading"):
-                with suppress(Exception):
-                    row.update(self.ray.get(replica.actor.status.remote(), timeout=2))
+        for (shard, number), replica in there:
+            is_ready = all(wanted.keys[shard] in replica.held for wanted in self._wanted)
+            row: dict[str, Any] = {"shard": shard, "replica": number, "state": "starting"}
+            ref = asked.get((shard, number))
+            if ref is not None:
+                row["state"] = "silent"
+                with suppress(self.ray.exceptions.RayError):
+                    if ref in done:
+                        row.update(self.ray.get(ref), state="ready" if is_ready else "loading")
             rows.append(row)
         return rows
 
-    def replace_all(self, patience: float = 120.0) -> None:
-        """Rolling restart: a new process for each replica; the old one ends once all fronts went over."""
-        for slot in self._slots:
-            old = self._replicas[slot]
-            new = self._started(slot, old)
-            began = time.monotonic()
-            old.next = new
-            while self._replicas[slot] is old:
-                if new.dead or time.monotonic() - began > patience:
-                    raise ClusterError(
-                        f"Shard {slot[0]} does not start again: {[*self.problems, 'no answer'][0]}"
-                    )
-                time.sleep(0.05)
-            with suppress(self.ray.exceptions.RayError):
-                while self.ray.get(old.actor.retire.remote(), timeout=PATIENCE_S) > 0:
-                    if time.monotonic() - began > patience:
-                        break
-                    time.sleep(0.2)
-            time.sleep(1.0)  # questions that are under way
-            self.ray.kill(old.actor)
-            old.close()
+    def restart(self, patience: float = 120.0) -> None:
+        """A new process for each replica, in turn: with two of each shard, nothing is left out."""
+        for shard, number in self._slots:
+            self._wait_for_all(shard, patience)
+            self._end(self._replicas[shard, number])
+            self._wait_for_all(shard, patience)
+            time.sleep(SEEN_S)
+
+    def _wait_for_all(self, shard: int, patience: float) -> None:
+        began, key = time.monotonic(), self._wanted[-1].keys[shard]
+        while len(self.ready(shard, key)) < self.options.replicas:
+            if time.monotonic() - began > patience:
+                raise ClusterError(f"Shard {shard} does not start: {[*self.problems, 'no answer'][-1]}")
+            time.sleep(0.05)
 
     def close(self) -> None:
         """Leave; shards that no other front uses end."""
         self._closed.set()
-        self._wake.set()
-        self._watch.join(timeout=5)
-        there = list(self._replicas.values())
-        self._leave([replica for replica in there if not replica.dead])
-        for replica in there:
-            replica.close()
-
-    def _leave(self, replicas: list[_Replica]) -> None:
-        """Leave shards, and end those that no other front uses."""
-        asked = {}
-        for replica in replicas:
+        if self._watch is not None:
+            self._watch.join(timeout=5)
+        left = []
+        for replica in list(self._replicas.values()):
             with suppress(Exception):
-                asked[replica.actor.release.remote(self._front)] = replica.actor
+                left.append(replica.actor.leave.remote(self._front))
         with suppress(Exception):
-            for ref in self.ray.wait(list(asked), num_returns=len(asked), timeout=LEAVING_S)[0]:
-                with suppress(Exception):
-                    if self.ray.get(ref):
-                        self.ray.kill(asked[ref])
+            self.ray.wait(left, num_returns=len(left), timeout=LEAVING_S)
 
 
 def _first_line(error: BaseException) -> str:

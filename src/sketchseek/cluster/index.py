@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from ..contours.drawing import Sketch
 from ..errors import SketchseekError
-from ..index import VIEWS_IN_A_BLINK, Index
+from ..index import VIEWS_IN_A_BLINK, Index, by_shape_alone
 from ..search.hit import Hits
-from ..search.ranking import PRIOR
-from ..search.search import Options, search
+from ..search.search import search
+from ..search.there import missing_last
+from ..shape.engine import _engine
 from ..shape.views import shares
 from ..storage.location import Location, no_index
 from ..storage.schema import settings_of
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from ..contours.source import Source
     from ..depiction import Depiction
     from ..indexing import Report
+    from ..search.collection import Collection
 
 FOLLOW_S = 1.0
 """How often a served index looks for a new version."""
@@ -112,12 +114,14 @@ class ClusterIndex(Index):
             self._following.join(timeout=5)
         self.fleet.close()
 
-    def search(self, sketch: Sketch | Source | Image.Image, k: int = 20, **options: Any) -> Hits:
+    def search(self, sketch: Sketch | Source | Image.Image | list[Any], k: int = 20, **options: Any) -> Hits:
         """See `Index.search`; `covered` says which share of the pictures answered before the deadline."""
         snapshot, view = self._opened
-        chosen = Options(k, **{**options, "method": options.get("method") or self.method})
+        chosen = self._options(k, options)
         with searching(self.fleet.options.deadline) as scope:
             hits = search(view, Sketch.of(sketch), chosen)
+        hits.note = by_shape_alone(self._no_describer) if chosen.blend is None else None
+        hits = missing_last(hits)
         if not scope.lost:
             return hits
         layout: Layout = snapshot.codes.layout  # type: ignore[attr-defined]
@@ -125,20 +129,20 @@ class ClusterIndex(Index):
         reached = ~np.isin(shards, list(scope.lost))
         found = Hits([hit for hit, there in zip(hits, reached, strict=True) if there], hits.present)
         lost = sum(int(layout.pictures.of_shard[shard]) for shard in scope.lost)
+        found.note = hits.note
         found.covered = round(1 - lost / max(len(layout.pictures), 1), 6)
         return found
 
-    def add(self, paths: Any, **options: Any) -> Report:
+    def add(self, paths: Any = None, **options: Any) -> Report:
         """See `Index.add`."""
         report = super().add(paths, **options)
         self._refresh_now()
         return report
 
-    @property
-    def method(self) -> str:
-        """As `Index.method`, for the largest shard: they search at the same time."""
-        layout: Layout = self._snapshot.codes.layout  # type: ignore[attr-defined]
-        long = self._view.collection.has_windows and layout.rows.of_shard.max() > VIEWS_IN_A_BLINK
+    def _method_for(self, snapshot: Snapshot, collection: Collection) -> str:
+        """For the largest shard: they search at the same time."""
+        layout: Layout = snapshot.codes.layout  # type: ignore[attr-defined]
+        long = collection.has_windows and layout.rows.of_shard.max() > VIEWS_IN_A_BLINK
         return "projections" if long else "exhaustive"
 
     def measures(self) -> list[tuple[str, dict[str, str], float]]:
@@ -154,7 +158,7 @@ class ClusterIndex(Index):
                 asked = {**labels, "question": question}
                 found.append(("sketchseek_shard_questions_total", asked, float(count)))
                 found.append(("sketchseek_shard_seconds_total", asked, row["seconds"][question]))
-        for name in ("hedged", "lost", "refused", "started"):
+        for name in ("lost", "refused", "started"):
             count = float(self.fleet.counts[name])
             found.append(("sketchseek_cluster_events_total", {"event": name}, count))
         return found
@@ -181,22 +185,25 @@ class ClusterIndex(Index):
             for name, fragment in fragments.items()
         }
         recipe = version.recipe
+        row_bytes = recipe.dimension + 4 * recipe.n_norms + 16
+        picture_bytes = 2 * recipe.expansion.dimension if recipe.expansion else 0
         layout = deal(
             [(name, arrays["views"]) for name, arrays in known.items()],
             self.fleet.shards,
             name=f"{self._location} {recipe.to_json()}",
-            row_bytes=recipe.dimension + 4 * recipe.n_norms + 16,
-            picture_bytes=2 * recipe.expansion.dimension if recipe.expansion else 0,
+            row_bytes=row_bytes,
+            picture_bytes=picture_bytes,
             before=self._layout or self.fleet.layout_there(),
         )
         patience = None if before is None else CATCH_UP_S
-        if not self.fleet.hold(layout, recipe.to_json(), version.number, patience=patience):
+        sizes = row_bytes * layout.rows.of_shard + picture_bytes * layout.pictures.of_shard
+        if not self.fleet.hold(layout, recipe.to_json(), version.number, sizes.tolist(), patience=patience):
             raise ClusterError("Not all shards have loaded the new version of the index yet.")
         self._fragments, self._layout = known, layout
         arrays: dict[str, Any] = _joined([*known.values(), read_pictures(version, [], vectors=False)[0]])
         arrays["path_ends"] = np.cumsum(arrays.pop("path_lengths"), dtype=np.int64)
         groups = np.repeat(np.arange(len(arrays["ids"]), dtype=np.int32), arrays["views"])
-        prior = (shares(arrays["frames"], groups, arrays["is_line_art"]) ** PRIOR).astype(np.float32)
+        prior = _engine.view_priors(shares(arrays["frames"], groups, arrays["is_line_art"]))
         settings = settings_of(recipe)
         engine = ClusterEngine(self.fleet, layout, settings, groups, prior)
         codes: Any = _Codes(engine, (len(groups), recipe.dimension))

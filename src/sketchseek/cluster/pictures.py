@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,6 @@ from .engine import RemoteRows, ask, by_shard
 from .fleet import Fleet
 from .layout import Layout
 
-ENCODE_S = 600.0
 _FETCHED = 16_384  # descriptors a question
 
 
@@ -37,37 +35,21 @@ class ShardedCodes:
     """`ProductCodes` whose codes are with the shards; the same candidates in the same order."""
 
     def __init__(self, fleet: Fleet, layout: Layout, pictures: Pictures, codes: ProductCodes) -> None:
-        self._fleet, self._layout = fleet, layout
-        self._means, self._codes = pictures.means, codes
+        self._fleet, self._layout, self._codes = fleet, layout, codes
         content = pictures.means.tobytes() + codes.centroids.tobytes()
-        self._name = hashlib.blake2b(content, digest_size=12).hexdigest()
-        self._encode()
-
-    def _encode(self) -> None:
-        ray = self._fleet.ray
-        means, centroids = ray.put(self._means), ray.put(self._codes.centroids)
-        self._fleet.everywhere(
-            lambda actor, key: actor.encode.remote(key, self._name, means, centroids), ENCODE_S
-        )
+        name = hashlib.blake2b(content, digest_size=12).hexdigest()
+        self._keys = fleet.encode(layout, name, pictures.means, codes.centroids)
 
     def best(self, query: Vector, k: int, threads: int = 1) -> Ids:
         """See `ProductCodes.best`."""
-        tables = self._codes.tables(query)
-        answers = self._ask(tables, k)
-        if any(found is None for found in answers.values()):  # a shard that was started meanwhile
-            self._encode()
-            answers = self._ask(tables, k)
-        found = {s: answer for s, answer in answers.items() if answer is not None}
-        of_all = [self._layout.pictures.of_all(s, ids) for s, (ids, _) in found.items()]
+        layout, tables = self._layout, self._codes.tables(query)
+        shards = np.flatnonzero(layout.pictures.of_shard).tolist()
+        found = ask(self._fleet, "alike", {s: (self._keys[s], tables, k) for s in shards})
+        of_all = [layout.pictures.of_all(s, ids) for s, (ids, _) in found.items()]
         ids = np.concatenate([np.empty(0, np.int64), *of_all])
         sums = np.concatenate([np.empty(0, np.int64), *(sums for _, sums in found.values())])
         best: Ids = ids[np.lexsort((ids, -sums))[:k]]
         return best
-
-    def _ask(self, tables: NDArray[np.uint8], k: int) -> dict[int, Any]:
-        layout = self._layout
-        shards = [int(s) for s in np.flatnonzero(layout.pictures.of_shard)]
-        return ask(self._fleet, "alike", {s: (layout.keys[s], self._name, tables, k) for s in shards})
 
 
 class Codebooks:

@@ -39,8 +39,8 @@ def _shards(ray: Any) -> Iterator[dict[str, Any]]:
             asked[name] = ray.get_actor(name, namespace=NAMESPACE).status.remote()
     done, _ = ray.wait(list(asked.values()), num_returns=len(asked), timeout=ANSWER_S) if asked else ([], [])
     for name, ref in asked.items():
-        *_, shard, replica, incarnation = name.rsplit("-", 3)
-        row: dict[str, Any] = {"shard": int(shard), "replica": int(replica), "start": int(incarnation)}
+        *_, shard, replica = name.rsplit("-", 2)
+        row: dict[str, Any] = {"shard": int(shard), "replica": int(replica)}
         answer: dict[str, Any] = {"state": "no answer"}
         if ref in done:
             with suppress(Exception):

@@ -6,15 +6,16 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import SketchseekError
-from .limits import MAX_PIXELS
+from .limits import KEPT_VERTICES, MAX_PIXELS
 from .outline import weighed
 from .points import FRAME, Points
+from .simplification import simplified
 from .source import Source, read_source, source_name
 from .strokes import check_shape, clean_strokes, is_strokes, parse_strokes, sample_strokes, to_frame
 
@@ -33,7 +34,8 @@ class Sketch:
 
     points : contour points, weight 1 on the outline and less inside it (`outline.py`); the drawing's tight
         box has its longer side at 400 pixels and its middle at the origin.
-    strokes : polylines (n, 2) float32 in the same coordinates, for drawing the outline on a hit.
+    strokes : polylines (n, 2) float32 in the same coordinates, for drawing the outline on a hit; simplified
+        where there were more than `KEPT_VERTICES` points.
     name : what to call it.
     picture : (h, w, 3) uint8, RGB, of a photograph whose contours these are; None for what was drawn.
     """
@@ -81,20 +83,26 @@ class Sketch:
         return cls.from_image(image, title) if kind != "SVG" else cls.from_bitmap(np.asarray(image), title)
 
     @classmethod
-    def of(cls, drawing: Sketch | Source | Image.Image) -> Sketch:
-        """Whatever a drawing may be given as: itself, a file, or a Pillow image."""
+    def of(cls, drawing: Sketch | Source | Image.Image | list[Any]) -> Sketch:
+        """Whatever a drawing may be given as: itself, strokes, a file, or a Pillow image."""
         if isinstance(drawing, Sketch):
             return drawing
+        if isinstance(drawing, list):
+            return cls.from_strokes(drawing)
         return cls.load(drawing) if isinstance(drawing, str | Path | bytes) else cls.from_image(drawing)
 
     @classmethod
     def from_image(cls, image: Image.Image, name: str = "drawing") -> Sketch:
-        """A Pillow image: of a drawing, its lines; of a photograph, its stronger contours."""
+        """A Pillow image: of a drawing, or a sheet that is drawn on, the lines; of a photograph, contours."""
         from .photograph import photograph_strokes
         from .picture import on_white, scaled
+        from .sheet import find_sheet
 
         if image.mode not in ("RGB", "RGBA") or max(image.size) > BITMAP_SIDE:
             image = scaled(image, min(max(image.size), BITMAP_SIDE))
+        sheet = find_sheet(np.asarray(image)) if image.mode == "RGB" else None
+        if sheet is not None:
+            return cls.from_bitmap(sheet, name)
         strokes = photograph_strokes(image)
         if strokes is None:
             return cls.from_bitmap(np.asarray(image), name)
@@ -127,9 +135,15 @@ class Sketch:
     @classmethod
     def _of(cls, strokes: list[NDArray[np.float64]], name: str) -> Sketch:
         framed, width, height = to_frame(strokes)
+        if sum(map(len, framed)) > KEPT_VERTICES:
+            framed = simplified(framed, KEPT_VERTICES)
         points = sample_strokes(framed, width, height)
         check_shape(points)
         return cls(weighed(points), framed, name)
+
+    def simplified(self, most: int) -> Sketch:
+        """The same drawing with at most so many points on its strokes, for drawing it many times."""
+        return replace(self, strokes=simplified(self.strokes, most))
 
     def to_svg(self) -> str:
         """The drawing, black on white, as an SVG document; a notebook shows it."""

@@ -10,6 +10,8 @@ MAX_PIXELS: Final = 175_000_000
 """A header that claims more is refused. Just below the size at which Pillow itself refuses to open."""
 MAX_DECODED_PIXELS: Final = 100_000_000
 """Most pixels held in memory at once; a JPEG may claim more, being decoded at a fraction of its size."""
+WEBP_PIXELS: Final = 1.75
+"""For so many a pixel of a WebP counts: its decoder keeps four copies."""
 MAX_SCANS: Final = 64
 """Scans of a JPEG, each of which goes over the whole picture. Those of cameras and programs are 1 to 20."""
 
@@ -36,7 +38,12 @@ MAX_DECLARATIONS: Final = 100_000
 MAX_READ: Final = 32 * 2**20
 """Characters of attributes that are read, each counted as often as its element is used."""
 
+MAX_JSON_BYTES: Final = 8 * 2**20
+"""Of a drawing in JSON: the points below with all their digits."""
+MAX_STROKES: Final = 20_000
 MAX_VERTICES: Final = 200_000
-"""Points of all strokes of a drawing in JSON."""
+"""Points of all strokes of a drawing that is read."""
+KEPT_VERTICES: Final = 20_000
+"""Those that are kept of it: a drawing that has more is simplified."""
 MAX_SAMPLES: Final = 40_000
 """Points along all of a drawing's lines; those that are longer than that many pixels get fewer a pixel."""

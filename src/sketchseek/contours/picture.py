@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
 from ..errors import SketchseekError
-from .limits import MAX_DECODED_PIXELS, MAX_PIXELS, MAX_SCANS
+from .limits import MAX_DECODED_PIXELS, MAX_PIXELS, MAX_SCANS, WEBP_PIXELS
 from .points import FRAME
 from .source import Source, read_source, source_name
 from .svg import is_svg
@@ -118,7 +118,7 @@ def _decode_raster(
     with Image.open(io.BytesIO(data), formats=FORMATS) as image:
         kind = "JPEG" if image.format == "MPO" else str(image.format)
         width, height = image.size
-        if width * height > max_pixels:
+        if width * height * (WEBP_PIXELS if kind == "WEBP" else 1) > max_pixels:
             raise SketchseekError(f"{name} claims {width} x {height} pixels, which is too many.")
         if kind == "JPEG":
             if _has_many_scans(data):
@@ -168,7 +168,10 @@ def _orientation(image: Image.Image, data: bytes) -> int:
     if image.format == "HEIF" and not turned_by_file:
         # The reader takes EXIF for a copy of the file's own rotation, and drops it; here there is none.
         return image.info.get("original_orientation") or 1
-    return int(image.getexif().get(0x0112, 1))
+    try:
+        return int(image.getexif().get(0x0112, 1))
+    except Exception:  # whatever odd tags make of it: text, NaN, no TIFF at all; the pixels are what counts
+        return 1
 
 
 _TRANSPOSE = {
@@ -206,7 +209,7 @@ def _resize(image: Image.Image, size: tuple[int, int]) -> Image.Image:
     levels = _levels(image)
     # As Pillow's `reducing_gap=3` does: blocks leave three times as many pixels as are wanted.
     x, y = (max(1, int(have / want / 3)) for have, want in zip(image.size, size, strict=True))
-    if x == y == 1:
+    if x == y == 1 and image.mode not in ("I", "F"):  # those are worked on in numbers of several bytes
         small = _eight_bit(image, levels)
     else:
         rows = max(1, BAND_PIXELS // (width * y)) * y
@@ -246,7 +249,8 @@ def _eight_bit(image: Image.Image, levels: tuple[float, float]) -> Image.Image:
         return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
     if image.mode in ("I", "F"):
         low, high = levels
-        return Image.fromarray(((_finite(image) - low) * (255 / max(high - low, 1e-12))).astype(np.uint8))
+        values = _finite(image).astype(np.float64)  # the difference of two floats may be too large for one
+        return Image.fromarray(((values - low) * (255 / (high - low or 1.0))).astype(np.uint8))
     if image.has_transparency_data:
         return image.convert("RGBA").convert("RGBa")
     return image if image.mode in ("L", "RGB") else image.convert("RGB")

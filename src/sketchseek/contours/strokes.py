@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import SketchseekError
-from .limits import MAX_SAMPLES, MAX_VERTICES
+from .limits import MAX_JSON_BYTES, MAX_SAMPLES, MAX_STROKES, MAX_VERTICES
 from .points import FRAME, Points, tangent_angle
 
 STEP = 1.0
@@ -30,20 +31,30 @@ def parse_strokes(data: bytes, name: str) -> list[Float]:
     Quick, Draw! keeps the coordinates apart: a stroke is [[x, ...], [y, ...]], raw ones add [t, ...].
     Of a file with one drawing per line, the first is taken.
     """
-    try:
-        text = data.decode("utf-8-sig")
-        try:
-            document = json.loads(text)
-        except json.JSONDecodeError:
-            document = json.loads(text.lstrip().splitlines()[0])
-    except (ValueError, RecursionError) as error:
-        raise SketchseekError(f"{name} is not a drawing in JSON.") from error
+    document = _parse_json(data, name)
     if isinstance(document, dict):
         if "strokes" in document:
             return clean_strokes(document["strokes"])
         document = document.get("drawing")
         return clean_strokes(_transpose(document))
     return clean_strokes(_transpose(document) if _is_quick_draw(document) else document)
+
+
+def _parse_json(data: bytes, name: str) -> Any:
+    """The document, or that of the first line where there is one on each."""
+    line = data[: MAX_JSON_BYTES + 1].lstrip().partition(b"\n")[0]
+    small = [text for text in (data, line) if _is_small(text)]
+    for text in small:
+        with suppress(ValueError, RecursionError):
+            return json.loads(text.decode("utf-8-sig"))
+    if data in small:
+        raise SketchseekError(f"{name} is not a drawing in JSON.")
+    raise too_large()
+
+
+def _is_small(text: bytes) -> bool:
+    """Whether JSON is no longer than a drawing, nor has more lists: 24 times their two brackets' memory."""
+    return len(text) <= MAX_JSON_BYTES and text.count(b"[") + text.count(b"{") <= MAX_STROKES + MAX_VERTICES
 
 
 def _is_quick_draw(strokes: Any) -> bool:
@@ -81,10 +92,22 @@ def clean_strokes(strokes: Sequence[ArrayLike]) -> list[Float]:
         if not np.isfinite(polyline).all() or np.abs(polyline).max() > 1e9:
             raise SketchseekError("The drawing has coordinates that are not ordinary numbers.")
         vertices += len(polyline)
-        if vertices > MAX_VERTICES:
-            raise SketchseekError(f"The drawing has more than {MAX_VERTICES} points.")
         cleaned.append(polyline)
+        check_size(len(cleaned), vertices)
     return cleaned
+
+
+def check_size(strokes: int, vertices: int = 0) -> None:
+    """Refuse what is too much for a drawing, before anything is made of it."""
+    if strokes > MAX_STROKES or vertices > MAX_VERTICES:
+        raise too_large()
+
+
+def too_large() -> SketchseekError:
+    """The sentence for it."""
+    return SketchseekError(
+        f"The drawing is too large: {MAX_STROKES:,} strokes with {MAX_VERTICES:,} points are the most."
+    )
 
 
 def to_frame(strokes: list[Float]) -> tuple[list[NDArray[np.float32]], float, float]:

@@ -22,8 +22,10 @@ from .limits import (
     MAX_SEGMENTS,
     MAX_STYLES,
     MAX_SVG_BYTES,
+    MAX_VERTICES,
     MAX_VISITS,
 )
+from .strokes import check_size
 
 THICK_STROKE, THICK_PEN = 0.24, 0.04
 """Shares of a drawing: a wider stroke is a shape, to the eye; a pen that is wider makes dots that show."""
@@ -85,6 +87,12 @@ def parse_svg(data: bytes, name: str) -> ET.Element:
             if "}" not in element.tag:
                 element.tag = SVG + element.tag
     return root
+
+
+def _too_large() -> SketchseekError:
+    return SketchseekError(
+        f"The SVG is too large for a drawing: {MAX_SEGMENTS:,} lines and curves are the most."
+    )
 
 
 def _clark(name: str) -> str:
@@ -154,12 +162,14 @@ def svg_strokes(data: bytes, name: str) -> list[Float] | None:
         found = list(_curves(parse_svg(data, name)))
     if not any(style.stroked for _, style in found) and len({style.fill for _, style in found}) <= 1:
         return None
+    check_size(len(found))
     curves = [cubics for cubics, _ in found]
     everything = np.concatenate(curves).reshape(-1, 2)
     if not (np.abs(everything) < 1e9).all():
         raise SketchseekError(f"{name} has coordinates that are not ordinary numbers.")
     extent = max(float(np.ptp(everything, axis=0).max()), 1e-9)
-    return [_flatten(_or_dot(cubics, style, style.pen, extent), extent / 4000) for cubics, style in found]
+    tolerance = _tolerance(curves, extent)
+    return [_flatten(_or_dot(cubics, style, style.pen, extent), tolerance) for cubics, style in found]
 
 
 def _or_dot(cubics: Float, style: _Style, pen: float, whole: float) -> Float:
@@ -211,8 +221,9 @@ def svg_lines(data: bytes, name: str) -> tuple[list[Float], tuple[float, float]]
     inside = (everything >= 0).all() and (everything <= [width, height]).all()
     if not inside or thick > THICK_STROKE * (extent + thick):
         return None
+    tolerance = _tolerance(curves, extent)
     lines = [
-        _flatten(_or_dot(cubics, style, style.pen * scale, extent), extent / 4000)
+        _flatten(_or_dot(cubics, style, style.pen * scale, extent), tolerance)
         for cubics, (_, style) in zip(curves, found, strict=True)
     ]
     return lines, (width, height)
@@ -294,7 +305,9 @@ class _Walker:
             for cubics in self.shapes[element]:
                 self.segments += len(cubics)
                 if self.segments > MAX_SEGMENTS:
-                    raise SketchseekError("The SVG has too many curves for a drawing.")
+                    raise SketchseekError(
+                        f"The SVG is too large for a drawing: {MAX_SEGMENTS:,} lines and curves are the most."
+                    )
                 yield cubics @ matrix[:2, :2].T + matrix[:2, 2], style
         yield from self._children(element, matrix, style, depth)
 
@@ -475,7 +488,9 @@ def path_cubics(d: str) -> list[Float]:
         relative = command != command.upper()
         base = here if relative else np.zeros(2)
         if segments > MAX_SEGMENTS:
-            raise SketchseekError("The SVG has too many curves for a drawing.")
+            raise SketchseekError(
+                f"The SVG is too large for a drawing: {MAX_SEGMENTS:,} lines and curves are the most."
+            )
         if kind == "m":
             segments += 1
             here = start = base + a
@@ -591,12 +606,24 @@ def _arc(
     return pieces
 
 
+def _tolerance(curves: list[Float], extent: float) -> float:
+    """How far polylines may lie from a drawing's curves: a 4000th of it, or what leaves them few points."""
+    finest = extent / 4000
+    vertices = sum(int(_counts(cubics, finest).sum()) for cubics in curves)
+    return finest * max(1.0, vertices / (MAX_VERTICES / 2)) ** 2
+
+
+def _counts(cubics: Float, tolerance: float) -> NDArray[np.intp]:
+    """Into how many straight pieces (k,) each cubic is to be cut."""
+    bend = np.abs(np.diff(cubics, n=2, axis=1)).max(axis=(1, 2))
+    return np.asarray(np.clip(np.ceil(np.sqrt(0.75 * bend / tolerance)), 1, 200)).astype(np.intp)
+
+
 def _flatten(cubics: Float, tolerance: float) -> Float:
     """A polyline along joined cubics, nowhere further than `tolerance` from them."""
-    bend = np.abs(np.diff(cubics, n=2, axis=1)).max(axis=(1, 2))
-    counts = np.clip(np.ceil(np.sqrt(0.75 * bend / tolerance)), 1, 200).astype(int)
-    pieces = [cubics[:1, 0]]
-    for (p0, p1, p2, p3), n in zip(cubics, counts, strict=True):
-        t = np.arange(1, n + 1)[:, None] / n
-        pieces.append((1 - t) ** 3 * p0 + 3 * t * (1 - t) ** 2 * p1 + 3 * t**2 * (1 - t) * p2 + t**3 * p3)
-    return np.concatenate(pieces)
+    counts = _counts(cubics, tolerance)
+    of = np.repeat(np.arange(len(cubics)), counts)
+    t = ((np.arange(len(of)) - (np.cumsum(counts) - counts)[of] + 1) / counts[of])[:, None]
+    p0, p1, p2, p3 = np.moveaxis(cubics[of], 1, 0)
+    points = (1 - t) ** 3 * p0 + 3 * t * (1 - t) ** 2 * p1 + 3 * t**2 * (1 - t) * p2 + t**3 * p3
+    return np.concatenate([cubics[:1, 0], points])

@@ -15,19 +15,29 @@ from ..errors import SketchseekError
 if TYPE_CHECKING:
     from ..index import Index
 
-PACKAGES = {"skimage": "data", "pytablericons": "icons"}
+PACKAGES = {"skimage": "data", "sklearn": "datasets/images", "pytablericons": "icons"}
 """Packages that carry pictures, and the folder in each: photographs, and thousands of icons under MIT."""
-VARIANTS = ("off plus minus x check up down left right search star heart dollar share exclamation cog code",
-            "bolt question pin pause cancel small discount edit [0-9]")  # fmt: skip
-EXCLUDE = [
-    *(f"*-{word}.svg" for word in " ".join(VARIANTS).split()),
-    "brand-*",
-    "*letter-*",
-    "*number-*",
-    "*finger*",
-]
-"""Icons that are another icon with a mark on it, and those that are no things."""
-EXAMPLE = "umbrella"
+PHOTOGRAPHS = "astronaut.png camera.png chelsea.png coffee.png horse.png motorcycle_left.png rocket.jpg"
+MORE_PHOTOGRAPHS = "china.jpg flower.jpg"
+ICONS = (
+    "abacus air-balloon alarm alien ambulance anchor apple armchair axe baby-carriage backpack ball- "
+    "football balloon bandage barbell basket bat bath battery bed beer bell bike bomb bone book bottle bow "
+    "bowl brain briefcase brush bucket bug building-bridge building-castle building-factory building- "
+    "lighthouse building-skyscraper bulb burger bus butterfly cactus cake calculator camera campfire candle "
+    "candy car carrot cat chair-director chart-pie cheese cherry christmas-tree cloud cloud-rain clover "
+    "comet compass cookie crane crown cube cup deer diamond dog door drone droplet ear egg eyeglass feather "
+    "fence fish flag flame flask flower fridge gas-station ghost gift glass glass-cocktail globe golf "
+    "guitar-pick hammer hand-stop hanger headphones heart helicopter helmet home horseshoe hourglass ice- "
+    "cream keyboard ladder lamp leaf lemon lifebuoy lock lollipop luggage lungs magnet mail mailbox map "
+    "medal melon microphone microscope moon mouse mug mushroom music paperclip parachute paw pepper phone "
+    "piano pig plane planet plant plug poo printer pumpkin-scary puzzle rainbow razor robot rocket ruler "
+    "sailboat salt satellite scissors search shield ship shirt shoe shopping-cart shovel skull snowflake "
+    "snowman sock sofa soup star steering-wheel stethoscope sun sunglasses teapot telescope tent tie "
+    "toilet-paper tornado train trash tree trees trident trophy truck ufo umbrella vaccine virus volcano "
+    "wallet wand wheelchair windmill world yin-yang zeppelin"
+)
+"""What the demo shows: photographs, and things that people draw, each once."""
+EXAMPLE = "pagoda"
 
 
 def drawings() -> dict[str, Path]:
@@ -47,6 +57,14 @@ def pictures() -> list[Path]:
     return folders
 
 
+def chosen() -> list[Path]:
+    """The pictures of the demo, those that the installed packages have."""
+    icons = " ".join(f"outline/{name}.svg" for name in ICONS.split())
+    names = (PHOTOGRAPHS, MORE_PHOTOGRAPHS, icons)
+    paths = [folder / name for folder, some in zip(pictures(), names, strict=True) for name in some.split()]
+    return [path for path in paths if path.exists()]
+
+
 def demo_index(*, published: bool = False) -> Index:
     """The demo's index in the user's cache, made or brought up to date.
 
@@ -59,9 +77,10 @@ def demo_index(*, published: bool = False) -> Index:
 
     expansion = has_extra() and not published
     recipe = make_recipe("compact" if published else DEFAULT_PRESET, "neural", expansion=expansion)
-    mark = hashlib.blake2b(recipe.to_json().encode(), digest_size=5).hexdigest()
+    files = chosen()
+    mark = hashlib.blake2b(f"{recipe.to_json()} {files}".encode(), digest_size=5).hexdigest()
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    where = cache / "sketchseek" / f"demo-{mark}"  # another detector gets another index
+    where = cache / "sketchseek" / f"demo-{mark}"  # other pictures, or another detector, get another index
     if (where / "pictures.lance").exists():
         index = Index.open(where)
     else:
@@ -69,7 +88,7 @@ def demo_index(*, published: bool = False) -> Index:
     if len(index) == 0:
         print("Indexing the demo's pictures; this happens once.", file=sys.stderr)
     with shown(sys.stderr) as progress:
-        report = index.add(pictures(), exclude=EXCLUDE, progress=progress)
+        report = index.add(files, progress=progress)
     if report.interrupted:
         raise KeyboardInterrupt
     return index

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SketchseekError
+from ..shape.engine.native import products
 from . import dinov2, efficientnet, flat_art, networks, vgg16
 from .crow import crow
 from .drawing import RENDERINGS, render
@@ -128,12 +129,16 @@ class Network:
 
     def __call__(self, pixels: NDArray[np.uint8], longer_side: int) -> NDArray[np.float32]:
         """Describe one picture (h, w, 3) at about the size asked for, by a vector of length 1."""
-        height, width = self._size(pixels.shape[0], pixels.shape[1], longer_side)
-        resized = cv2.resize(pixels, (width, height), interpolation=cv2.INTER_AREA)
+        return self.batch([pixels], longer_side)[0]
+
+    def batch(self, pictures: Sequence[NDArray[np.uint8]], longer_side: int) -> list[NDArray[np.float32]]:
+        """The same for pictures of one size, in one run of the network."""
+        height, width = self._size(pictures[0].shape[0], pictures[0].shape[1], longer_side)
+        resized = [cv2.resize(p, (width, height), interpolation=cv2.INTER_AREA) for p in pictures]
         mean, deviation = self._normalisation
-        normalised = (resized.astype(np.float32) - mean) / deviation
-        features = self._run(normalised.transpose(2, 0, 1)[None])
-        return crow(np.maximum(features[0], 0)) if features.ndim == 4 else unit(features[0])
+        normalised = (np.stack(resized).astype(np.float32) - mean) / deviation
+        features = self._run(np.ascontiguousarray(normalised.transpose(0, 3, 1, 2)))
+        return [crow(np.maximum(f, 0)) if f.ndim == 3 else unit(f) for f in features]
 
     def _size(self, height: int, width: int, longer_side: int) -> tuple[int, int]:
         """The model's own size if it has one, else both sides rounded to multiples of its stride."""
@@ -182,9 +187,9 @@ class TaughtDescriber:
     ) -> None:
         self.name, self.version, self.blend = name, version, TAUGHT[name]
         self._sides = {side: cache(make) for side, make in sides.items()}
-        self._projection = learned["projection"].astype(np.float32)
+        self._components = np.ascontiguousarray(learned["projection"].astype(np.float32).T)
         self._means = {side: learned[side].astype(np.float32) for side in _DRAWINGS}
-        self.dimension = self._projection.shape[1] + 1
+        self.dimension = len(self._components) + 1
         self.usual, self.reference = _usual(learned), Reference.of_tensors(learned)
         self._sides[_PICTURES[0]]()  # what it lacks is said at once
 
@@ -195,7 +200,7 @@ class TaughtDescriber:
 
     def as_kind(self, pixels: NDArray[np.uint8], kind: int) -> NDArray[np.float32]:
         """What it sees in a picture of that kind: (d,)."""
-        return self._sides[_PICTURES[kind]]()(pixels, PICTURE_SIDE) @ self._projection
+        return products(self._components, self._sides[_PICTURES[kind]]()(pixels, PICTURE_SIDE))
 
     def drawing(
         self, strokes: Sequence[NDArray[np.float32]], kinds: Sequence[int] = (0, 1)
@@ -207,8 +212,8 @@ class TaughtDescriber:
 
     def _drawing(self, side: str, pages: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
         network = self._sides[side]()
-        seen = unit(np.asarray(sum(network(page, DRAWING_SIDE) for page in pages)))
-        return unit((seen - self._means[side]) @ self._projection)
+        seen = unit(np.asarray(sum(network.batch(pages, DRAWING_SIDE))))
+        return unit(products(self._components, seen - self._means[side]))
 
 
 class PairedDescriber:

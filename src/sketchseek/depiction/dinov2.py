@@ -36,6 +36,8 @@ _RENAMED = (
     (r"^layernorm\.", "norm."),
 )
 
+_BLOCK = re.compile(r"blocks\.\d{1,4}\.")
+
 
 def canonical(tensors: Tensors) -> Tensors:
     """The weights by their authors' names, as float16, whatever file they came in.
@@ -45,14 +47,16 @@ def canonical(tensors: Tensors) -> Tensors:
     """
     try:
         found = _named(tensors)
-        depth = 1 + max(int(n.split(".")[1]) for n in found if n.startswith("blocks."))
+        depth = 1 + max((int(n.split(".")[1]) for n in found if _BLOCK.match(n)), default=0)
         names = ["cls_token", "pos_embed", "patch_embed.proj.weight", "patch_embed.proj.bias"]
         names += [f"blocks.{i}.{layer}" for i in range(depth) for layer in _LAYERS]
         names += ["norm.weight", "norm.bias"]
         whole = {name: np.array(found[name], np.float16, order="C") for name in names}
         width, patches = whole["cls_token"].shape[-1], whole["pos_embed"].shape[1] - 1
-    except (KeyError, ValueError, IndexError) as error:
+    except KeyError as error:
         raise SketchseekError(f"The weights file is not DINOv2: it lacks the tensor {error}.") from None
+    except (ValueError, IndexError):
+        raise SketchseekError("The weights file is not DINOv2: its tensors do not fit together.") from None
     finite = all(np.isfinite(values).all() for values in whole.values())
     if width % _HEAD or round(patches**0.5) ** 2 != patches or not finite:
         raise SketchseekError("The weights file is not DINOv2: its tensors do not fit together.")

@@ -24,6 +24,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..shape.engine import _engine
+from ..shape.engine.native import products
 from .pictures import Pictures, Query
 from .quantisation import Ids, Vector
 
@@ -157,15 +159,7 @@ def diffused(score: Vector, vectors: NDArray[np.float32], neighbours: int) -> Ve
 
     W are the cosines with so many neighbours, none below zero, brought to the sum 1.
     """
-    alike = np.maximum(vectors @ vectors.T, 0)
-    np.fill_diagonal(alike, 0)
-    if neighbours < len(alike):
-        alike[alike < -np.partition(-alike, neighbours - 1, axis=1)[:, neighbours - 1 : neighbours]] = 0
-    total = alike.sum(axis=1)
-    np.fill_diagonal(alike, total == 0)  # what is like nothing, or of which nothing is known, has its own
-    alike /= np.where(total == 0, 1, total)[:, None]
-    found = np.linalg.solve(np.eye(len(alike)) - _PASSED_ON * alike, (1 - _PASSED_ON) * score)
-    return found.astype(np.float32)
+    return _engine.diffused(score, products(vectors, vectors), neighbours, _PASSED_ON)
 
 
 def _first_page(order: Ids, score: Vector, before: Vector, say: float) -> Ids:
@@ -197,7 +191,10 @@ class _First:
 
     def __init__(self, shape: Shape, pictures: Pictures, drawing: Query | None, blend: float) -> None:
         self.drawing, self.shape, self._blend = drawing, shape, blend
-        self._usual_shape = shape.at(pictures.usual)
+        self.everything = shape.at(np.arange(len(pictures))) if pictures.small else None
+        """Of a small collection all scores by shape, computed once."""
+        usual = pictures.usual
+        self._usual_shape = shape.at(usual) if self.everything is None else self.everything[usual]
         self._usual_network = pictures.usual_rows.cosines(drawing) if drawing is not None else None
         self._usual = self._sum(self._usual_shape, self._usual_network)
 
@@ -234,7 +231,8 @@ class _Known:
             self.ids = np.concatenate([self.ids, new])
             drawing = self._first.drawing
             network = None if drawing is None else self._products(drawing)[-len(new) :]
-            shape = self._first.shape.at(new)
+            everything = self._first.everything
+            shape = self._first.shape.at(new) if everything is None else everything[new]
             self.shape = np.concatenate([self.shape, shape])
             self.before = np.concatenate([self.before, self._first(shape, network)])
             said = np.zeros(len(new), np.float32) if network is None else network
@@ -292,6 +290,6 @@ def _best(ids: Ids, score: Vector, n: int) -> _Chosen:
 
 def _average(pictures: Pictures, chosen: _Chosen) -> Vector | None:
     """The weighted mean of descriptors, of length 1; None when no picture has one."""
-    mean = chosen.weights @ pictures.vectors(chosen.ids)
+    mean = (chosen.weights[:, None] * pictures.vectors(chosen.ids)).sum(axis=0)
     length = float(np.linalg.norm(mean))
     return np.asarray(mean / length, np.float32) if length > 0 else None

@@ -26,6 +26,7 @@ import numpy as np
 
 from ..errors import SketchseekError
 from . import dinov2
+from .graph import MISSING_EXTRA
 from .weights import Tensors, read_tensors
 
 _LARGEST = 400_000_000  # bytes of a file that is fetched
@@ -79,16 +80,28 @@ def load(name: str) -> Tensors:
     """The tensors of a network that was added."""
     path = _kept(name)
     if not path.is_file():
-        raise SketchseekError(
-            f"The network {name} is not here yet: run `sketchseek network add {name}`, or give it the file"
-            f" that its authors publish: `sketchseek network add {name} FILE`."
-        )
+        raise SketchseekError(_not_here(name))
     tensors = read_tensors(path)
     if digest(tensors) != KNOWN[name].digest:
         raise SketchseekError(
             f"{path} is not the network {name}, or was altered: run `sketchseek network add {name}` again."
         )
     return tensors
+
+
+def lacking(name: str) -> str | None:
+    """What a network lacks to be loaded, by a look at what is installed; None where it lacks nothing."""
+    here = {row["name"]: row["here"] for row in listing()}
+    if name in here and not here["efficientnet"]:  # the others look with it, too
+        return MISSING_EXTRA
+    return None if here.get(name, True) else _not_here(name)
+
+
+def _not_here(name: str) -> str:
+    return (
+        f"The network {name} is not here yet: run `sketchseek network add {name}`, or give it the file"
+        f" that its authors publish: `sketchseek network add {name} FILE`."
+    )
 
 
 def listing() -> list[dict[str, Any]]:

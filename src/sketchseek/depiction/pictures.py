@@ -11,11 +11,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..shape.engine.native import products, select
 from .quantisation import LARGE, Ids, ProductCodes, ScalarCodes, Vector
 
 Query = NDArray[np.float32]
 """(d,), or (kinds, d): a row for each kind."""
 
+COMPARED = 2500
+"""Fewer pictures than these are all compared with a drawing; of more, those that some score names."""
 _BATCH = 65_536
 _TRAINING = 16_384  # vectors that codebooks are learned on: a thousand a centroid
 _USUAL = 1024  # pictures that say what a usual score is
@@ -43,7 +46,7 @@ class Rows:
     def cosines(self, query: Query) -> Vector:
         """With the query, or its row for each one's kind."""
         if query.ndim == 1:
-            return self.vectors @ query
+            return products(self.vectors, query)
         found: Vector = np.einsum("md,md->m", self.vectors, query[self.kinds])
         return found
 
@@ -140,11 +143,11 @@ class Pictures:
 
     @property
     def small(self) -> bool:
-        """Whether all pictures are compared, by one byte per component; of many, only candidates are."""
-        return self._product is None
+        """Whether all pictures are compared with a drawing, shape included; of more, only candidates are."""
+        return len(self) < COMPARED
 
     def products(self, query: Query) -> Vector:
-        """Cosines of all pictures of a small collection with the query; 0 for one without a descriptor."""
+        """Cosines of all pictures of a collection that is not large; 0 for one without a descriptor."""
         if self._scalar is None or self._kinds is None:
             raise ValueError("too many pictures to compare all with a query")
         if query.ndim == 1:
@@ -152,9 +155,9 @@ class Pictures:
         return np.choose(self._kinds, [self._scalar.products(row) for row in query])
 
     def best(self, query: Query, k: int, threads: int = 1) -> Ids:
-        """Candidates for the k pictures of a large collection that are most like the query."""
+        """The k pictures that are most like the query; of a large collection, candidates for these."""
         if self._product is None:
-            raise ValueError("a small collection is compared in full")
+            return select(self.products(query), k)
         if query.ndim == 1:
             return self._product.best(query, k, threads)
         named = [self._product.best(query[kind], k, threads) for kind in self.kinds_here]

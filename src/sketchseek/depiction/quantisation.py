@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SketchseekError
-from ..shape.engine.native import largest_sums
+from ..shape.engine.native import largest_sums, products
 from .cache import load_arrays, save_arrays
 from .graph import MISSING_EXTRA
 
@@ -48,11 +48,7 @@ class ScalarCodes:
 
     def products(self, query: Vector) -> Vector:
         """The products of every vector with the query: (d,) -> (n,)."""
-        folded = np.asarray(query * self._step, np.float32)
-        out = np.empty(len(self.codes), np.float32)
-        for start in range(0, len(out), 8192):
-            out[start : start + 8192] = self.codes[start : start + 8192].astype(np.float32) @ folded
-        return out
+        return products(self.codes, query * self._step)
 
 
 class ProductCodes:

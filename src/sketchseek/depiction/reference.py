@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SketchseekError
+from ..shape.engine.native import products
 from .quantisation import Vector
 
 Vectors = NDArray[np.float32]
@@ -55,12 +56,12 @@ class Cohort:
 
     def deviation(self, pictures: Vectors) -> Vector:
         """That of the cohort's cosines with each of the pictures (n, d)."""
-        variance = np.square(pictures @ self.spread.T).sum(axis=1) + self.rest
+        variance = np.square(products(pictures, self.spread)).sum(axis=1) + self.rest
         return np.asarray(np.sqrt(np.maximum(variance, 1e-6)), np.float32)
 
     def deviations(self, query: Vector, pictures: Vectors) -> Vector:
         """By how many deviations the query (d,) is more like each of the pictures (n, d) than the cohort."""
-        return np.asarray((pictures @ (query - self.mean)) / self.deviation(pictures), np.float32)
+        return np.asarray(products(pictures, query - self.mean) / self.deviation(pictures), np.float32)
 
 
 class Usually:
@@ -69,11 +70,11 @@ class Usually:
     def __init__(self, cohort: Cohort, photographs: Vectors) -> None:
         self.cohort = cohort
         self._photographs = photographs / cohort.deviation(photographs)[:, None]
-        self._offset = self._photographs @ cohort.mean
+        self._offset = products(self._photographs, cohort.mean)
 
     def elsewhere(self, query: Vector) -> Vector:
         """`Cohort.deviations` for the photographs (m,): what does not depend on the query was done before."""
-        return np.asarray(self._photographs @ query - self._offset, np.float32)
+        return np.asarray(products(self._photographs, query) - self._offset, np.float32)
 
 
 @dataclass(frozen=True)

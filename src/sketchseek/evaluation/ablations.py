@@ -17,8 +17,9 @@ from ..contours.drawing import Sketch
 from ..errors import SketchseekError
 from ..kernels import RBF
 from ..maps import HarmonicMap
-from ..search.ranking import PRE_SHORTLIST, Collection, best_first, rank
-from ..search.search import Options
+from ..search.collection import Collection
+from ..search.options import Options
+from ..search.ranking import PRE_SHORTLIST, best_first, rank
 from ..shape.query import Query
 from ..shape.settings import PAPER, Settings, X, Y
 from ..shape.views import WHOLE

@@ -111,7 +111,8 @@ def run_bench(
         os.environ[name] = str(threads)
     import numpy as np
 
-    from ..search.ranking import Collection, rank
+    from ..search.collection import Collection
+    from ..search.ranking import rank
     from ..shape.descriptor import describe
     from ..shape.engine.native import NativeEngine, build_name
     from ..shape.query import Query
@@ -204,10 +205,10 @@ def run_bench(
     )
     steps: list[dict[str, Any]] = []
     if find_spec("faiss") is not None:
-        from .bench_depiction import expanded, indexing, synthetic
+        from .bench_depiction import expanded, indexing, synthetic, view_with
 
-        depicted = synthetic(pictures)
-        measure_engine("expanded-top100", lambda q, c: expanded(collection, depicted, 100, c)(q))
+        depicted = view_with(collection, synthetic(pictures))
+        measure_engine("expanded-top100", lambda q, c: expanded(depicted, 100, c)(q))
         del depicted
         for step, call, kept in indexing(say):
             call()  # a network is built when it is first needed
@@ -356,8 +357,8 @@ def _moved_projections(query: Query) -> NDArray[np.float32]:
     import numpy as np
 
     from ..maps.components import columns
-    from ..shape.alignment import polynomial_1d
     from ..shape.descriptor import mirror_signs, projection
+    from ..shape.polynomial import polynomial_1d
     from ..shape.settings import RADIANS, X
 
     signs = projection(mirror_signs(query.settings), X, query.settings)
@@ -441,7 +442,7 @@ def _numpy_rerank(
     import numpy as np
 
     from ..maps.components import columns
-    from ..shape.alignment import polynomial_2d, variants
+    from ..shape.polynomial import polynomial_2d, variants
     from ..shape.settings import RADIANS
 
     settings = query.settings

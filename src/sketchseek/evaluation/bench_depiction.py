@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ..depiction import get_describer
+from ..contours.drawing import Sketch
+from ..depiction import Depiction, get_describer
 from ..depiction.describers import TAUGHT
-from ..depiction.expand import EXPAND, rerank
 from ..depiction.pictures import Pictures
 from ..errors import SketchseekError
-from ..search.ranking import Collection, located
-from ..search.search import EngineScores, Options
+from ..search.collection import Collection
+from ..search.options import Options
+from ..search.search import search
+from ..search.view import View
 from ..shape.query import Query
 
 DIMENSION = 384
@@ -35,16 +38,43 @@ def synthetic(pictures: int, seed: int = 0) -> Pictures:
     return Pictures(stored)
 
 
-def expanded(collection: Collection, pictures: Pictures, k: int, threads: int) -> Callable[[Query], object]:
-    """A whole query with blending and expansion, the network's few milliseconds on the drawing left out."""
-    drawing = pictures.vectors(np.array([0]))[0]
+class _Describer:
+    """Stands for the network, whose few milliseconds on the drawing are left out."""
 
-    def search(query: Query) -> object:
-        shape = EngineScores(collection, query, Options(threads=threads))
-        ids, _, _ = rerank(shape, pictures, k, drawing=drawing, expand=EXPAND, threads=threads)
-        return located(collection, query, ids, threads)
+    name, blend, reference = "efficientnet", 1.0, None
 
-    return search
+    def __init__(self, drawing: NDArray[np.float32]) -> None:
+        self._drawing = drawing
+
+    def drawing(self, strokes: object, kinds: object) -> NDArray[np.float32]:
+        return self._drawing
+
+
+def view_with(collection: Collection, pictures: Pictures) -> View:
+    """A collection as a search sees it, with what its pictures depict."""
+    n = len(collection)
+    describer: Any = _Describer(pictures.vectors(np.array([0]))[0])
+    depiction = Depiction(lambda: pictures, lambda _: describer)
+    return View(
+        collection,
+        np.full(n, 400),
+        np.full(n, 400),
+        np.tile(np.array([0, 0, 400, 400], np.float32), (len(collection.engine), 1)),
+        is_line_art=np.zeros(n, bool),
+        ids=np.arange(n).astype("S12"),
+        path=str,
+        thumbnail=lambda _: b"",
+        load_depiction=lambda: depiction,
+    )
+
+
+def expanded(view: View, k: int, threads: int) -> Callable[[Query], object]:
+    """A whole search with blending and expansion, judged and placed; the network's passes are left out."""
+
+    def ask(query: Query) -> object:
+        return search(view, Sketch(query.points, [], "bench"), Options(k, threads=threads))
+
+    return ask
 
 
 def indexing(say: Callable[[str], None]) -> Iterator[tuple[str, Callable[[], object], int]]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..search.confidence import Logistic, Model, art, crossed, likened, summary
+from ..search.confidence import Logistic, Model, art, hit_features, photograph_features, search_features
 from .open_set import Trial
 
 Floats = NDArray[np.float64]
@@ -86,14 +86,14 @@ def fit(chosen: Sequence[Trial]) -> Model:
     """The most likely models of what is there, and of what is right then, every set counting the same."""
     there = [t for t in chosen if t.present]
     hit = fit_logistic(
-        np.concatenate([crossed(t.evidence) for t in there]),
+        np.concatenate([hit_features(t.evidence) for t in there]),
         np.concatenate([t.right for t in there]),
         _by_set(there, [len(t.right) for t in there]),
         0.0001,
     )
-    present = _fit_presence(chosen, [summary(t.evidence) for t in chosen])
+    present = _fit_presence(chosen, [search_features(t.evidence) for t in chosen])
     photographs = [(t, t.likeness) for t in chosen if t.likeness is not None and art(t.evidence) < 0.5]
-    said = [likened(t.evidence, likeness) for t, likeness in photographs]
+    said = [photograph_features(t.evidence, likeness) for t, likeness in photographs]
     return Model(hit, present, _fit_presence([t for t, _ in photographs], said) if said else None)
 
 

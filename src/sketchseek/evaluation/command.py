@@ -13,7 +13,7 @@ from ..output.arguments import natural, positive, strength, weight
 
 if TYPE_CHECKING:
     from ..depiction import Depiction
-    from ..search.search import Options
+    from ..search.options import Options
     from .experiment import Experiment
 
 NAMES = {
@@ -44,8 +44,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--detector", default="neural", metavar="NAME", help="neural, structured:FILE or canny"
     )
-    parser.add_argument("--method", choices=("exhaustive", "projections", "dpf"), default="exhaustive")
-    parser.add_argument("--shortlist", type=positive, metavar="S")
+    parser.add_argument(
+        "--method",
+        choices=("exhaustive", "projections", "dpf"),
+        help="default: exhaustive, and projections with --shortlist",
+    )
+    parser.add_argument(
+        "--shortlist", type=natural, metavar="S", help="photos to re-rank; 0: projections alone"
+    )
     parser.add_argument("--rerank", choices=("exact", "binary", "local", "binary-all", "local-all"))
     parser.add_argument("--neighborhood", type=positive, metavar="N")
     parser.add_argument("--expansion", metavar="NAME", help="search with what photos depict, as in `index`")
@@ -68,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Evaluate and print."""
     from ..output.progress import shown
-    from ..search.search import Options
+    from ..search.options import Options
     from ..shape.settings import DEFAULT_PRESET, Settings
     from . import datasets
     from .experiment import Experiment
@@ -76,6 +82,7 @@ def run(args: argparse.Namespace) -> int:
     if args.expansion is None and (args.expand or args.blend or args.learned):
         raise SketchseekError("--expand, --blend and --learned say how to use --expansion NAME: name one.")
     names = ("mirror", "expand", "blend", "method", "shortlist", "rerank", "neighborhood", "clutter")
+    args.method = args.method or ("exhaustive" if args.shortlist is None else "projections")
     options = Options(**{name: getattr(args, name) for name in names})
     data = datasets.load(args.folder, args.layout)
     with shown(sys.stderr) as progress:

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from ..contours.drawing import Sketch
 from ..contours.points import Points
 from ..errors import SketchseekError
-from ..search.search import Options, place_hits, ranked
+from ..search.core import PLACE
+from ..search.options import Options
+from ..search.search import find
 from ..search.view import PictureContours, View, view_of
 from ..shape.settings import Settings
 from ..shape.views import SMALLEST
@@ -124,17 +126,18 @@ class Experiment:
 
         place : also say where the drawing lies in the first hits, which takes longer than finding them.
         """
-        options = replace(options, k=len(view))
+        options = replace(options, k=min(SHOWN, len(view)))
+        place = place and bool(self.data.boxes)
         scores = []
         for query, sketch in zip(self.data.queries, self.sketches, strict=True):
             found = RankedPhotos(NO_IDS)
             if sketch is not None:
-                answer = ranked(view, sketch, options)
+                answer = find(view, sketch, options, count=len(view), place=place)
                 boxes = None
-                if place and self.data.boxes:
-                    hits = place_hits(view, sketch, answer.take(slice(SHOWN)), options)
-                    boxes = np.array([hit.box for hit in hits], dtype=np.float64).reshape(-1, 4)
-                found = RankedPhotos(answer.ranking.ids, boxes)
+                if place:
+                    _, first = np.unique(answer.places[:, PLACE.index("hit")], return_index=True)
+                    boxes = answer.places[first][:, [PLACE.index(name) for name in ("x0", "y0", "x1", "y1")]]
+                found = RankedPhotos(answer.pictures, boxes)
             scores.append(score(self.data, query, found))
         return scores
 
@@ -148,7 +151,7 @@ class Experiment:
     ) -> dict[str, Any]:
         """One row of a table: the document that `evaluate --json` prints."""
         scores = self.run(self.view(settings, storage, depiction, smallest), options)
-        return summary(self.data, scores, options.method)
+        return summary(self.data, scores, options.method or "exhaustive")
 
 
 def _photos(

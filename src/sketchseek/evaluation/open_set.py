@@ -6,14 +6,15 @@ What confidence is fitted on and judged by (benchmarks/confidence.py, docs/confi
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..contours.drawing import Sketch
 from ..depiction import Depiction, PictureDescriber, Pictures
-from ..search.search import Options, ranked
+from ..search.options import Options
+from ..search.search import find
 from ..search.view import View
 from ..shape.engine import Ids
 from .experiment import Experiment
@@ -64,21 +65,11 @@ class Described:
 
     def part(self, ids: Ids) -> View:
         """Some of the pictures, numbered anew."""
-        rows = self.view.collection.rows_of(ids)
         depiction = None
         if self.stored is not None:
             pictures = Pictures(self.stored[ids], self.prior)
             depiction = Depiction(lambda: pictures, lambda _: self.describer)
-        return replace(
-            self.view,
-            collection=self.view.collection.take(ids),
-            width=self.view.width[ids],
-            height=self.view.height[ids],
-            frames=self.view.frames[rows],
-            is_line_art=self.view.is_line_art[ids],
-            ids=[str(i).encode() for i in ids],
-            load_depiction=lambda: depiction,
-        )
+        return self.view.part(ids, lambda: depiction)
 
 
 def trials(
@@ -117,11 +108,11 @@ def trials(
                 for i in queries:
                     sketch = e.sketches[i]
                     assert sketch is not None
-                    answer = ranked(view, sketch, options)
+                    answer = find(view, sketch, options, place=False)
                     yield Trial(
                         answer.evidence,
                         answer.likeness,
-                        np.isin(ids[answer.ranking.ids], right),
+                        np.isin(ids[answer.pictures], right),
                         present,
                         e.data.name,
                         e.data.queries[i].category,
@@ -141,8 +132,8 @@ def slips(e: Experiment, whole: Described, count: int = 30, seed: int = 1) -> It
     flat = whole.view.is_line_art.mean() > FLAT or e.data.photos[0].suffix == ".svg"
     for i in range(count):
         sketch = Sketch.from_strokes([_slip(rng, SCRAWL if flat else i % 4)])
-        answer = ranked(view, sketch, Options(FIRST))
-        nothing = np.zeros(len(answer.ranking), bool)
+        answer = find(view, sketch, Options(FIRST), place=False)
+        nothing = np.zeros(len(answer.pictures), bool)
         yield Trial(
             answer.evidence,
             answer.likeness,

@@ -6,7 +6,7 @@
 | constant components of the maps | whole | lowered (`Settings.paper`) |
 | points of a drawing | weight 1 | less inside its outline (`contours/outline.py`) |
 | line art among the pictures | edges are detected, as everywhere | lines are followed, margins cut off |
-| score | cosine | normalised where the drawing lies; a mirrored hit counts less (`search/clutter.py`) |
+| score | cosine | normalised where the drawing lies; a mirrored hit counts less (docs/clutter.md) |
 | query expansion | plain mean of the first n, 64 bytes a picture as 64 x 8 bits | `depiction/expand.py` |
 """
 
@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from ..contours.drawing import Sketch
 from ..depiction import Depiction
 from ..depiction.quantisation import faiss_or_sentence
-from ..search.search import Options, ranked
+from ..search.options import Options
+from ..search.search import find
 from ..search.view import View
 from ..shape.engine import Ids
 from .experiment import Experiment
@@ -56,7 +57,7 @@ def expansion_order(
     coded = product_coded(everything)
 
     def order(sketch: Sketch) -> Ids:
-        first = ranked(view, sketch, replace(options, k=n)).ranking.ids
+        first = find(view, sketch, replace(options, k=n), place=False).pictures
         return np.argsort(-(coded @ everything[first].mean(axis=0)), kind="stable")
 
     return order

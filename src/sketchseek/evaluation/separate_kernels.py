@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from ..contours.points import Points
 from ..kernels import RBF
 from ..maps import HarmonicMap
-from ..search.ranking import Collection, Ranking, best_first
+from ..search.collection import Collection
+from ..search.ranking import Ranking, best_first
 from ..shape.query import Query
 from ..shape.settings import SIGMA, Settings
 

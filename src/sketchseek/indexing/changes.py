@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ..contours.objects import Stat
+from ..contours.objects import Stat, fetch, is_object
 from ..contours.source import open_regular
 from ..errors import SketchseekError
 from .walk import Walk, below
+
+RACY_NANOSECONDS = 2_000_000_000
+"""A file changed this recently could change again without its time showing it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +73,15 @@ def compare(
 ) -> Changes:
     """Sort the pictures under `roots` by what happened to them.
 
-    Rows below a root that is missing or suddenly empty, as a drive that is not mounted is, are kept
-    unless `forget_missing`; rows below a folder that could not be read are always kept. A picture that
-    the machine failed to read counts as altered if `retry`: neither rights nor memory show in size or time.
+    Rows below a root or a link that leads nowhere or is suddenly empty, as a drive that is not mounted is,
+    are kept unless `forget_missing`; rows below a folder that could not be read are always kept. A picture
+    that the machine failed to read counts as altered if `retry`: neither rights nor memory show in size or
+    time.
     """
     changes = Changes()
     kept = list(walk.unseen)
     if not forget_missing:
-        kept += [*walk.missing, *walk.empty]
+        kept += [*walk.missing, *walk.empty, *walk.away]
     is_root, is_kept = below(roots), below(kept)
     met: set[bytes] = set()
     for row in known:
@@ -87,7 +92,8 @@ def compare(
         stat = walk.files.get(row.path)
         if stat is not None:
             machine_failed = row.failure is not None and not row.digest
-            if (retry and machine_failed) or stat != Stat(row.size, row.modified):
+            trusted_time = row.modified != 0
+            if (retry and machine_failed) or not trusted_time or stat != Stat(row.size, row.modified):
                 changes.altered.append(row)
             elif row.lacks(expand=expand, smallest=smallest):
                 changes.bare.append(row)
@@ -101,11 +107,11 @@ def compare(
 
 def moves(
     fresh: Iterable[bytes], walk: Walk, known: Iterable[Known], vanished: Iterable[Known]
-) -> Iterator[tuple[bytes, Known]]:
-    """Pairs (new path, row): the same bytes, where the row's own path is gone.
+) -> Iterator[tuple[bytes, Known, Stat]]:
+    """Triples (new path, row, size and time there): the same bytes, where the row's own path is gone.
 
-    Gone means vanished from the folders walked, or missing from a folder elsewhere that is still there
-    (when the folder is gone too, it may be a drive that is not mounted).
+    Gone means vanished from the folders walked, or not there elsewhere, with its folder or without. That may
+    be a drive that is not mounted, of which this is a copy: its pictures are then added again once it is.
     """
     gone = {row.id for row in vanished}
     sizes = {walk.files[path].size for path in fresh}
@@ -114,22 +120,33 @@ def moves(
         if (
             row.size in sizes
             and row.path not in walk.files
-            and (row.id in gone or _left_its_folder(row.path))
+            and (row.id in gone or gone_with(row.path) is not None)
         ):
             candidates.setdefault(row.size, []).append(row)
     for path in fresh:
         rows = candidates.get(walk.files[path].size)
         if not rows:
             continue
-        digest = digest_of_file(path)
-        match = next((row for row in rows if row.digest == digest), None)
-        if match is not None:
+        found = digest_of_file(path)
+        match = next((row for row in rows if found is not None and row.digest == found[0]), None)
+        if match is not None and found is not None:
             rows.remove(match)
-            yield path, match
+            yield path, match, found[1]
 
 
-def _left_its_folder(path: bytes) -> bool:
-    return not os.path.lexists(path) and os.path.isdir(os.path.dirname(path))
+def gone_with(path: bytes) -> bytes | None:
+    """The highest folder, or the path itself, that is not there; None when it is, or nobody can tell."""
+    gone = None
+    while path and not is_object(path):
+        try:
+            os.lstat(path)
+            return gone
+        except (FileNotFoundError, NotADirectoryError):
+            gone = path
+            path = os.path.dirname(path)
+        except OSError:
+            return None
+    return None
 
 
 def digest_of(data: bytes) -> bytes:
@@ -137,10 +154,23 @@ def digest_of(data: bytes) -> bytes:
     return hashlib.blake2b(data, digest_size=16).digest()
 
 
-def digest_of_file(path: bytes) -> bytes | None:
-    """The same, of a file as it is now; None when it can't be read."""
+def digest_of_file(path: bytes) -> tuple[bytes, Stat] | None:
+    """The same, of a file as it is now, and its size and time then; None when it can't be read or changes."""
     try:
+        if is_object(path):
+            found, data = fetch(path)
+            return digest_of(data), found
+        now = time.time_ns()
         with open_regular(path) as file:
-            return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).digest()
+            before = os.fstat(file.fileno())
+            digest = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).digest()
+            after = os.fstat(file.fileno())
     except (OSError, SketchseekError):
         return None
+    was, still = (Stat(s.st_size, s.st_mtime_ns) for s in (before, after))
+    return (digest, Stat(still.size, trusted(still.modified, now))) if was == still else None
+
+
+def trusted(modified: int, now: int) -> int:
+    """A file's time, read at the time `now`; 0, which no later look will agree with, of a very young file."""
+    return 0 if modified > now - RACY_NANOSECONDS else modified

@@ -1,7 +1,8 @@
 """Results become rows, in batches that are on disk before they are counted.
 
 A batch is decided against the newest version of the table, inside the writer's turn: a picture that
-another process has added meanwhile isn't added twice.
+another process has added meanwhile isn't added twice, and a row that is not what it was when the run looked
+at it is neither moved, nor merged with, nor forgotten.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 BATCH_ROWS = 256
 BATCH_S = 2.0
 TIDY_COMMITS = 64
+_OF_CONTENT = ("id", "path", "size", "modified", "digest")
 _COLUMNS = ["id", "path", "size", "modified", "digest", "failure", "smallest"]
 
 
@@ -148,24 +150,22 @@ class Commits:
             keep_tidy(self._store)
 
     def forget(self, rows: Sequence[Known], count: bool = True) -> None:
-        """Forget pictures that are no longer there, unless somebody has just moved them."""
+        """Forget pictures that are no longer there, unless somebody has just moved or read them."""
         if not rows:
             return
-        paths = {row.id: row.path for row in rows}
-        forgotten = 0
+        before = {row.id: row for row in rows}
+        still: list[Known] = []
 
         def prepare() -> Change:
-            nonlocal forgotten
             self._catch_up()
-            still = [row for row in read_known(self._store) if paths.get(row.id) == row.path]
-            forgotten = sum(row.failure is None for row in still)
+            still[:] = [row for row in read_known(self._store) if _is_still(row, before.get(row.id))]
             return Change(forget=[row.id for row in still])
 
         with uninterrupted():
             if self._store.commit(prepare):
-                self._follow((), rows)
+                self._follow((), still)
             if count:
-                self._report.forgotten += forgotten
+                self._report.forgotten += sum(row.failure is None for row in still)
 
     def _catch_up(self) -> None:
         """Inside a turn: read what others have committed since the last time."""
@@ -193,11 +193,11 @@ class Commits:
         for path, item in self._items.items():
             row = self.known.get(path)
             if isinstance(item, Move):
-                if row is None:  # otherwise somebody has added it at the new path meanwhile
+                if row is None and _is_still(self.known.get(item.row.path), item.row):
                     rewritten[item.row.id] = item
-                continue
+                continue  # somebody has added it at the new path meanwhile, or its row is of something else
             if isinstance(item, Same):
-                if row is None:
+                if row is None or row.digest != item.digest:
                     continue
                 lacked = item.expansion is not None or item.shape is not None
                 if lacked or (item.size, item.modified) != (row.size, row.modified):
@@ -226,7 +226,7 @@ class Commits:
                 decided.refreshed += 1
         tables = []
         if rows:
-            tables.append(_table(rows, self._store))
+            tables.append(table_of(rows, self._store))
         if rewritten:
             tables.append(self._rewrite(rewritten, decided, forget))
         decided.change = Change(_concatenated(tables), forget)
@@ -258,7 +258,14 @@ class Commits:
                     decided.unchanged += 1
             known = {name: row[name] for name in _COLUMNS}
             decided.known.append(Known(**known, expanded=row["expansion"] is not None))
-        return _table(rows, self._store)
+        return table_of(rows, self._store)
+
+
+def _is_still(row: Known | None, before: Known | None) -> bool:
+    """Whether a row is about the same content at the same path as before."""
+    if row is None or before is None:
+        return False
+    return all(getattr(row, name) == getattr(before, name) for name in _OF_CONTENT)
 
 
 def _is_kept(row: Known, item: Failed) -> bool:
@@ -304,7 +311,8 @@ def _row(identifier: str, item: Described | Failed) -> dict[str, Any]:
     return row
 
 
-def _table(rows: list[dict[str, Any]], store: Store) -> pa.Table:
+def table_of(rows: list[dict[str, Any]], store: Store) -> pa.Table:
+    """Rows by their columns' names as the table takes them; a column that a row lacks is empty."""
     import numpy as np
     import pyarrow as pa
 

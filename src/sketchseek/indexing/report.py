@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 
@@ -15,6 +15,7 @@ class Report:
     `failed` pairs each unreadable picture's path with the reason, those known from before included.
     `looking` is how many of the seconds went into looking for changes.
     `repaired` says what was damaged in the index, and was made again.
+    `followed` pairs a folder that is not there any more with how many of its pictures were found elsewhere.
     `kept` pairs a path whose pictures were neither looked at nor forgotten with the reason.
     `empty` are the paths given that hold no picture, and never did.
     """
@@ -26,6 +27,7 @@ class Report:
     described: int = 0
     moved: int = 0
     forgotten: int = 0
+    followed: list[tuple[str, int]] = field(default_factory=list)
     failed: list[tuple[str, str]] = field(default_factory=list)
     kept: list[tuple[str, str]] = field(default_factory=list)
     empty: list[str] = field(default_factory=list)
@@ -44,6 +46,7 @@ class Report:
             "described": self.described,
             "moved": self.moved,
             "forgotten": self.forgotten,
+            "followed": [{"folder": folder, "pictures": count} for folder, count in self.followed],
             "failed": [{"picture": picture, "reason": reason} for picture, reason in self.failed],
             "kept": [{"path": path, "reason": reason} for path, reason in self.kept],
             "empty": self.empty,
@@ -51,6 +54,12 @@ class Report:
             "interrupted": self.interrupted,
             "seconds": round(self.seconds, 3),
         }
+
+    def include(self, other: Report) -> None:
+        """Count what another run did, after this one."""
+        for each in fields(self):
+            mine, theirs = getattr(self, each.name), getattr(other, each.name)
+            setattr(self, each.name, mine or theirs if isinstance(mine, bool) else mine + theirs)
 
     def add_failure(self, path: bytes, reason: str) -> None:
         """Remember a picture that could not be read."""

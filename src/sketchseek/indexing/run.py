@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
@@ -14,10 +15,10 @@ from ..output.progress import Progress
 from ..shape.engine.device import usable
 from ..storage.schema import Recipe
 from ..storage.store import Change, Store
-from .changes import Changes, compare, moves
+from .changes import Changes, compare, gone_with, moves
 from .commits import Commits, Move, keep_tidy, read_known
 from .report import Report
-from .walk import Listings, Walk, absolute, below, is_under, walk
+from .walk import Listings, Walk, absolute, below, holding, walk
 from .worker import Gone, Result, Task
 from .workers import Workers
 
@@ -73,9 +74,6 @@ def update(
     store.upgrade()
     known = read_known(store)
     seen = walk(roots, options.exclude, options.listings)
-    for root in seen.missing:
-        if not any(is_under(row.path, [root]) for row in known):
-            raise SketchseekError(f"There is no file or folder {os.fsdecode(root)}.")
     wanted = _wanted(store.recipe)
     changes = compare(
         known,
@@ -85,15 +83,20 @@ def update(
         **wanted,
         retry=options.retry,
     )
-    lost = [root for root in seen.empty if any(is_under(row.path, [root]) for row in known)]
-    report = Report(kept=_kept(seen, options, lost))
+    held = holding([*seen.missing, *seen.empty, *seen.away], (row.path for row in known))
+    for root in seen.missing:
+        if root not in held:
+            raise SketchseekError(f"There is no file or folder {os.fsdecode(root)}.")
+    lost = [root for root in seen.empty if root in held]
+    away = {link: why for link, why in seen.away.items() if link in held}
+    report = Report(kept=_kept(seen, options, lost, away))
     report.empty = [os.fsdecode(root) for root in seen.empty if root not in lost]
     report.looking = time.monotonic() - start
     commits = Commits(store, known, report)
     try:
         commits.forget(changes.doubles, count=False)
-        moved = _follow_moves(changes, seen, commits)
-        commits.forget([row for row in changes.vanished if row.id not in moved])
+        moved = _follow_moves(changes, seen, commits, report)
+        commits.forget(changes.vanished)
         changes.bare += [row for row in commits.known.values() if row.id in moved and row.lacks(**wanted)]
         _read(changes, commits, store, options, progress)
     except KeyboardInterrupt:
@@ -127,25 +130,37 @@ def remove(store: Store, paths: Sequence[str | bytes | os.PathLike[str]]) -> int
     return count
 
 
-def _kept(seen: Walk, options: IndexingOptions, lost: list[bytes]) -> list[tuple[str, str]]:
-    """Paths of which nothing is forgotten, and why; `lost` are those that held pictures, and are empty."""
+def _kept(
+    seen: Walk, options: IndexingOptions, lost: list[bytes], away: dict[bytes, str]
+) -> list[tuple[str, str]]:
+    """Paths of which nothing is forgotten, and why.
+
+    lost : those that held pictures, and are empty. away : links behind which there were pictures.
+    """
     kept = list(seen.unseen.items())
     if not options.forget_missing:
         kept += [(root, "It is not there.") for root in seen.missing]
         kept += [(root, "There is no picture in it any more.") for root in lost]
+        kept += away.items()
     return [(os.fsdecode(path), reason) for path, reason in kept]
 
 
-def _follow_moves(changes: Changes, seen: Walk, commits: Commits) -> set[str]:
-    """Give rows the new paths of their pictures; their ids."""
-    moved = set()
-    for path, row in moves(changes.fresh, seen, commits.known.values(), changes.vanished):
-        commits.add(Move(path, row, seen.files[path]))
-        moved.add(row.id)
+def _follow_moves(changes: Changes, seen: Walk, commits: Commits, report: Report) -> set[str]:
+    """Give rows the new paths of their pictures; their ids. Folders that are gone altogether are reported."""
+    moved: dict[str, bytes] = {}
+    for path, row, found in moves(changes.fresh, seen, commits.known.values(), changes.vanished):
+        commits.add(Move(path, row, found))
+        moved[row.id] = row.path
     commits.flush()
+    rows = {row.id: row.path for row in commits.known.values() if row.id in moved}
+    paths = set(moved.values())
+    left = Counter(gone_with(moved[i]) for i, path in rows.items() if path != moved[i])
+    for folder, count in left.items():
+        if folder is not None and folder not in paths:
+            report.followed.append((os.fsdecode(folder), count))
     gone = {path for path in changes.fresh if path in commits.known}
     changes.fresh = [path for path in changes.fresh if path not in gone]
-    return moved
+    return set(moved)
 
 
 def cores() -> int:

@@ -37,12 +37,15 @@ class Walk:
     unseen : paths of folders (or files) that could not be looked at, with the reason: what an index
         knows below them is to be kept.
     missing : roots that are not there. empty : roots that are folders without a single picture.
+    away : links that lead nowhere, or to a folder without a single picture, as those to a drive do that is
+        not plugged in.
     """
 
     files: dict[bytes, Stat] = field(default_factory=dict)
     unseen: dict[bytes, str] = field(default_factory=dict)
     missing: list[bytes] = field(default_factory=list)
     empty: list[bytes] = field(default_factory=list)
+    away: dict[bytes, str] = field(default_factory=dict)
 
     @property
     def count(self) -> int:
@@ -68,7 +71,8 @@ class Listing:
     """What lies in one folder.
 
     files : the pictures, by path; as pairs, which travel faster than `Stat`. folders : further ones.
-    links : to folders that lie below no root. unseen : what could not be looked at, maybe the folder itself.
+    links : to folders that lie below no root. dangling : links to what is not there.
+    unseen : what could not be looked at, maybe the folder itself.
     entries : how many there are of everything, also of what does not count.
     is_there : False of a folder that an object store does not have.
     """
@@ -76,6 +80,7 @@ class Listing:
     files: dict[bytes, tuple[int, int]] = field(default_factory=dict)
     folders: list[bytes] = field(default_factory=list)
     links: list[bytes] = field(default_factory=list)
+    dangling: list[bytes] = field(default_factory=list)
     unseen: dict[bytes, str] = field(default_factory=dict)
     entries: int = 0
     is_there: bool = True
@@ -118,6 +123,18 @@ def below(roots: Iterable[bytes]) -> Callable[[bytes], bool]:
     return is_below
 
 
+def holding(places: Iterable[bytes], paths: Iterable[bytes]) -> set[bytes]:
+    """Which of some places hold at least one of the paths, or are one of them."""
+    asked = {place.rstrip(b"/"): place for place in places}
+    found = set()
+    for path in paths if asked else ():
+        at = path
+        while at and at not in found:
+            found.add(at)
+            at = at.rpartition(b"/")[0]
+    return {place for key, place in asked.items() if key in found or (found and not key)}
+
+
 def walk(
     roots: Sequence[bytes],
     exclude: Sequence[str] = (),
@@ -127,8 +144,9 @@ def walk(
 ) -> Walk:
     """Look at every picture file below `roots`, each folder once.
 
-    A link to something below a root is passed over, as the walk meets the thing itself; other links are
-    followed, after what lies below the root without them. A root that is a file is taken whatever its name.
+    A link to something that is met below a root is passed over; other links, also those into folders that
+    are not entered, are followed, after what lies below the root without them. A root that is a file is taken
+    whatever its name.
     listings : what lists the folders; None for this process. only_first : end where a picture is.
     """
     seen = Walk()
@@ -139,7 +157,10 @@ def walk(
             continue
         starts, before = deque([root]), seen.count
         while starts and not course.is_over:
-            starts += sorted(course.follow(starts.popleft(), Rules(root, tuple(exclude), real_roots)))
+            start, so_far = starts.popleft(), seen.count
+            starts += sorted(course.follow(start, Rules(root, tuple(exclude), real_roots)))
+            if start != root and seen.count == so_far:
+                seen.away[start] = "There is no picture behind this link any more."
         if seen.count == before and root not in seen.missing and not seen.holds(root):
             seen.empty.append(root)
     return seen
@@ -195,6 +216,7 @@ class _Course:
                 _take_object(folder, self.seen)
             self.seen.files.update((path, Stat(*found)) for path, found in listing.files.items())
             self.seen.unseen.update(listing.unseen)
+            self.seen.away.update(dict.fromkeys(listing.dangling, "What this link leads to is not there."))
             links += listing.links
             for each in listing.folders:
                 add(each)
@@ -273,9 +295,11 @@ def _list_objects(folder: bytes, rules: Rules, found: Listing) -> None:
 def _take(entry: os.DirEntry[bytes], rules: Rules, found: Listing) -> None:
     try:
         is_link = entry.is_symlink()
-        if is_link and is_under(os.path.realpath(entry.path), rules.real_roots):
+        if is_link and _is_met(entry, rules):
             return
-        if entry.is_dir():
+        if is_link and _leads_nowhere(entry.path):
+            found.dangling.append(entry.path)
+        elif entry.is_dir():
             (found.links if is_link else found.folders).append(entry.path)
         elif _has_suffix(entry.name) and entry.is_file():
             shown = entry.stat()
@@ -284,6 +308,28 @@ def _take(entry: os.DirEntry[bytes], rules: Rules, found: Listing) -> None:
         return  # it went away between the listing and now
     except OSError as error:
         found.unseen[entry.path] = _reason(error)
+
+
+def _is_met(link: os.DirEntry[bytes], rules: Rules) -> bool:
+    """Whether the walk meets what a link leads to anyway, or was told to pass it over."""
+    real = os.path.realpath(link.path)
+    if not _has_suffix(real) and _has_suffix(link.name) and link.is_file():
+        return False  # it counts for a picture by the name of the link alone
+    for root in rules.real_roots:
+        if is_under(real, [root]):
+            inner = real[len(root.rstrip(b"/")) + 1 :]
+            names = os.fsdecode(inner).split("/")
+            if not any(map(_is_never, names)) or _is_chosen_out(names, rules.exclude):
+                return True
+    return False
+
+
+def _leads_nowhere(link: bytes) -> bool:
+    try:
+        os.stat(link)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    return False
 
 
 def _reason(error: Exception) -> str:
@@ -295,10 +341,22 @@ def _has_suffix(name: bytes) -> bool:
 
 
 def _is_excluded(path: bytes, rules: Rules) -> bool:
-    name = os.fsdecode(os.path.basename(path))
-    if name.startswith(".") or name in NEVER:
+    if _is_never(os.fsdecode(os.path.basename(path))):
         return True
     if not rules.exclude:
         return False
-    relative = os.fsdecode(os.path.relpath(path, rules.root))
-    return any(fnmatch(name, pattern) or fnmatch(relative, pattern) for pattern in rules.exclude)
+    return _matches(os.fsdecode(os.path.relpath(path, rules.root)), rules.exclude)
+
+
+def _is_never(name: str) -> bool:
+    return name.startswith(".") or name in NEVER
+
+
+def _is_chosen_out(names: list[str], exclude: Sequence[str]) -> bool:
+    """Whether a path below a root, by its names, is one that somebody has excluded, or lies in one."""
+    return any(_matches("/".join(names[: end + 1]), exclude) for end in range(len(names)))
+
+
+def _matches(relative: str, exclude: Sequence[str]) -> bool:
+    name = relative.rpartition("/")[2]
+    return any(fnmatch(name, pattern) or fnmatch(relative, pattern) for pattern in exclude)

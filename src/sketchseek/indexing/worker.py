@@ -13,15 +13,12 @@ from ..contours.objects import Stat, fetch, is_object, look
 from ..contours.source import open_regular
 from ..errors import SketchseekError
 from ..storage.schema import Recipe
-from .changes import digest_of
+from .changes import digest_of, trusted
 
 if TYPE_CHECKING:
     from ..contours.points import Points
     from ..contours.seeing import Contours
     from ..shape.settings import Floats
-
-RACY_NANOSECONDS = 2_000_000_000
-"""A file changed this recently could change again without its time showing it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +74,7 @@ class Same:
     path: bytes
     size: int
     modified: int
+    digest: bytes
     expansion: bytes | None = None
     shape: Shape | None = None
 
@@ -149,7 +147,7 @@ class Reader:
             if content.digest == task.digest:
                 expansion = self._expansion_alone(content.data) if task.lacks_expansion else None
                 shape = self._shape(self._contours(content.data)) if task.lacks_views else None
-                return Same(task.path, content.size, content.modified, expansion, shape)
+                return Same(task.path, content.size, content.modified, content.digest, expansion, shape)
             return self._describe(task.path, content)
         except SketchseekError as error:
             digest = b"" if _machine_failed(error) else content.digest
@@ -253,8 +251,7 @@ def read_steadily(path: bytes, attempts: int = 3) -> _Content:
         now = time.time_ns()
         before, data, after = _read_object(path) if is_object(path) else _read_file(path)
         if before == after and len(data) == after.size:
-            young = after.modified > now - RACY_NANOSECONDS
-            return _Content(data, after.size, 0 if young else after.modified, digest_of(data))
+            return _Content(data, after.size, trusted(after.modified, now), digest_of(data))
         time.sleep(0.1 * (attempt + 1))
     raise SketchseekError("The file kept changing while it was read.")
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 
+MOST_WEIGHT = 5.0
+"""Of what a drawing depicts beside its shape, which weighs 1: beyond, the shape says nothing any more."""
+
 
 def positive(text: str) -> int:
     """A whole number from 1."""
@@ -31,10 +34,10 @@ def natural(text: str) -> int:
 
 
 def weight(text: str) -> float:
-    """A finite number from 0."""
+    """What weighs as much as the shape at 1, and all but alone at `MOST_WEIGHT`."""
     value = float(text)
-    if not 0 <= value < float("inf"):  # nor is NaN
-        raise argparse.ArgumentTypeError("must be 0 or more")
+    if not 0 <= value <= MOST_WEIGHT:  # nor is NaN
+        raise argparse.ArgumentTypeError(f"must be from 0 to {MOST_WEIGHT:g}")
     return value
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -60,7 +61,7 @@ def explained_png(explanation: Explanation, pixels: NDArray[np.uint8], contours:
 def sentence(explanation: Explanation) -> str:
     """What was found, in words."""
     hit = explanation.hit
-    met = float((explanation.support > 0.25).mean())
+    met = float((explanation.support > MET).mean())
     text = (
         f"shape {hit.score:.3f}, evenness {explanation.evenness:.2f}, {met:.0%} of the drawing met contours, "
         f"at {hit.scale:.0%} of the picture{', mirrored' if hit.mirrored else ''}"
@@ -68,6 +69,34 @@ def sentence(explanation: Explanation) -> str:
     if explanation.network is not None:
         text += f"; network {explanation.network:+.2f}"
     return text
+
+
+MET = 0.25
+"""A point of the drawing that met this share of what the best one met has met contours."""
+NO_SHAPE = 0.3
+"""Just any picture has a cosine below this."""
+ALIKE = 0.25
+"""The network's cosine from which on a picture looks like the drawing."""
+
+
+def explained_json(explanation: Explanation) -> bytes:
+    """The same for a page that draws it: a sentence, the numbers, and points with what they met."""
+    points = np.column_stack([explanation.met, np.sqrt(explanation.support)]).round(2)
+    said = {"sentence": plainly(explanation), "details": sentence(explanation), "points": points.tolist()}
+    return json.dumps(said).encode()
+
+
+def plainly(explanation: Explanation) -> str:
+    """What was found, without numbers."""
+    met = float((explanation.support > MET).mean()) if explanation.hit.score >= NO_SHAPE else 0.0
+    much = next(
+        word
+        for least, word in ((0.8, "Nearly all"), (0.5, "Most"), (0.2, "Part"), (0, "Little"))
+        if met >= least
+    )
+    alike = explanation.network is not None and explanation.network >= ALIKE
+    also = f"; {'it also' if met >= 0.5 else 'but it'} looks like what you drew" if alike else ""
+    return f"{much} of your outline meets edges here{also}."
 
 
 def _heat(surface: NDArray[np.float64]) -> Image.Image:

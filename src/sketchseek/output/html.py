@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from ..search.hit import Hit
 
 GREEN = "#00c853"
+POINTS = 100_000
+"""Of all outlines on a page: a few bytes each, however many points the drawing has."""
 
 _STYLE = """
 :root { color-scheme: light dark; font: 15px/1.4 system-ui, sans-serif; }
@@ -52,12 +54,18 @@ def page(sketch: Sketch, hits: Sequence[Hit], pictures: int) -> str:
 
 def gallery(hits: Iterable[Hit], link: bool = False) -> str:
     """Hits side by side, as a part of a page or of a notebook."""
-    figures = "\n".join(figure(hit, link) for hit in hits)
+    shown = list(hits)
+    drawings = {id(hit.sketch): hit.sketch for hit in shown}  # one, where the hits are of one search
+    light = {key: sketch.simplified(POINTS // len(shown)) for key, sketch in drawings.items()}
+    figures = "\n".join(figure(hit, link, light[id(hit.sketch)]) for hit in shown)
     return f'<style>{_GALLERY_STYLE}</style>\n<div class="hits">\n{figures}\n</div>'
 
 
-def figure(hit: Hit, link: bool = False) -> str:
-    """One hit: its thumbnail, the outline over it, and a line of text; `link` leads to the picture's file."""
+def figure(hit: Hit, link: bool = False, sketch: Sketch | None = None) -> str:
+    """One hit: its thumbnail, the outline over it, and a line of text; `link` leads to the picture's file.
+
+    sketch : what is drawn as the outline, if not the hit's own.
+    """
     data = base64.b64encode(hit.thumbnail()).decode()
     width, height = hit.width, hit.height
     stroke = max(width, height) / 130
@@ -67,7 +75,7 @@ def figure(hit: Hit, link: bool = False) -> str:
         f'<figure>{start}<svg viewBox="0 0 {width} {height}" role="img" aria-label="{name}">'
         f'<image href="data:image/webp;base64,{data}" width="{width}" height="{height}" '
         f'preserveAspectRatio="none"/><path fill="none" stroke="{GREEN}" stroke-width="{stroke:.2f}" '
-        f'stroke-linecap="round" stroke-linejoin="round" d="{path_data(hit.outline())}"/>'
+        f'stroke-linecap="round" stroke-linejoin="round" d="{path_data(hit.outline(sketch))}"/>'
         f"</svg>{end}<figcaption><b>{hit.rank}</b> · score {hit.score:.3f} · confidence {hit.confidence:.0%}"
         f"{' · mirrored' if hit.mirrored else ''}<br>{name}</figcaption></figure>"
     )

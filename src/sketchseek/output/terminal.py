@@ -28,9 +28,9 @@ def print_hits(hits: Sequence[Hit], out: TextIO, pictures: bool = True) -> None:
     if hits:
         out.write("rank  score  confidence  picture\n")
     for hit in hits:
-        mirrored = "  (mirrored)" if hit.mirrored else ""
+        marks = "  (mirrored)" * hit.mirrored + "  (not there)" * hit.missing
         out.write(
-            f"{hit.rank:4d}  {hit.score:.3f}  {hit.confidence:10.0%}  {printable(hit.picture)}{mirrored}\n"
+            f"{hit.rank:4d}  {hit.score:.3f}  {hit.confidence:10.0%}  {printable(hit.picture)}{marks}\n"
         )
 
 

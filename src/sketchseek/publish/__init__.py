@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import SketchseekError
-from ..search.evidence import NAMES
+from ..search.confidence import models
+from ..search.core import EVIDENCE
 from ..search.layout import Layout
 from .names import Label, labelled, published_names, read_labels
 from .parts import Parts, distinct, packed, put
@@ -47,15 +48,22 @@ _STYLE = '<link rel="stylesheet" href="page/style.css">'
 
 
 def publish(
-    index: Index, site: Path, *, links: Path | None = None, title: str = "", progress: Progress | None = None
+    index: Index,
+    site: Path,
+    *,
+    links: Path | None = None,
+    title: str | None = None,
+    progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Write the pictures of an index as a site that searches itself in the browser, into a folder of its own.
 
-    links : a CSV or JSON of titles and links (`read_labels`). title : what the collection is called.
+    links : a CSV or JSON of titles and links (`read_labels`). title : what the collection is called; None for
+        what it was called when it was published there before, if it was.
     progress : told how many thumbnails of how many are written.
     """
     engines = _engines()
-    before = _check_site(site)
+    before, called = _check_site(site)
+    title = called if title is None else title
     labels = read_labels(links) if links is not None else {}
     if len(index) == 0:
         raise SketchseekError("There are no pictures in the index: there is nothing to publish.")
@@ -73,7 +81,7 @@ def publish(
         codes.append({**parts.add_packed("codes", some.T.tobytes()), "rows": len(some)})
     ids = [view.id(i) for i in range(len(view))]
     thumbnails, places = _thumbnails(index, ids, parts, progress)
-    tables: list[np.ndarray[Any, Any]] = [layout.pictures, places, which, layout.frames, layout.made_up]
+    tables: list[np.ndarray[Any, Any]] = [layout.pictures, places, which, layout.frames, layout.synthetic]
     manifest: dict[str, Any] = {
         "format": FORMAT,
         "title": title,
@@ -81,14 +89,15 @@ def publish(
         "rows": len(layout.codes),
         "different": len(different),
         "dimensions": int(layout.codes.shape[1]),
-        "made_up": len(layout.made_up),
-        "evidence": list(NAMES),
+        "synthetic": len(layout.synthetic),
+        "evidence": list(EVIDENCE),
         "settings": layout.settings.tolist(),
-        "model": layout.model.tolist(),
+        "model": models()["shape"].numbers.tolist(),
         "codes": codes,
         "tables": parts.add_packed("tables", b"".join(table.tobytes() for table in tables)),
         "names": parts.add_packed("names", _names(names, shown)),
         "thumbnails": thumbnails,
+        "begin": _beginning(index),
     }
     manifest["version"] = hashlib.blake2b(json.dumps(manifest).encode(), digest_size=8).hexdigest()
     code = dict(_code(title, engines))
@@ -120,25 +129,27 @@ def _engines() -> dict[str, bytes]:
     return {f"engine/{name}": (folder / name).read_bytes() for name in ENGINES}
 
 
-def _check_site(site: Path) -> set[str]:
-    """The data files of an earlier publication; SketchseekError where the folder holds something else."""
+def _check_site(site: Path) -> tuple[set[str], str]:
+    """The data files and the title of an earlier publication; an error where there is something else."""
     try:
         there = site.exists()
     except OSError as error:
         raise SketchseekError(f"Cannot write {site}: {error.strerror}.") from error
     if not there:
-        return set()
+        return set(), ""
     if not site.is_dir():
         raise SketchseekError(f"{site} is not a folder.")
     try:
         known = json.loads((site / MANIFEST).read_bytes())
         if known["format"].startswith("sketchseek site"):
-            return {f"data/{path.name}" for path in (site / "data").glob("*.bin")}
+            title = known.get("title")
+            files = {f"data/{path.name}" for path in (site / "data").glob("*.bin")}
+            return files, title if isinstance(title, str) else ""
     except (OSError, ValueError, LookupError, AttributeError, TypeError):
         pass
     if any(site.iterdir()):
         raise SketchseekError(f"{site} holds files that are no published site: name an empty or new folder.")
-    return set()
+    return set(), ""
 
 
 def _thumbnails(
@@ -158,6 +169,17 @@ def _thumbnails(
         places += [(number, begin, end) for begin, end in pairwise(ends.tolist())]
         written.append(parts.add("thumbnails", b"".join(run)))
     return written, np.array(places, np.int32).reshape(-1, 3)
+
+
+def _beginning(index: Index) -> dict[str, Any]:
+    """Numbers of the pictures on the first page, and the drawings that are offered there."""
+    from ..output.examples import examples, shown_pictures, traced
+
+    offered = examples(index, traced, expand=0, blend=0.0)  # visitors search by shape
+    return {
+        "pictures": [picture["number"] for picture in shown_pictures(index)],
+        "examples": [{"number": one["number"], "strokes": one["strokes"]} for one in offered],
+    }
 
 
 def _names(names: list[str], labels: list[Label]) -> bytes:

@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..shape.alignment import evaluate_2d, polynomial_2d, variants
-from ..shape.descriptor import decode, norms
-from ..shape.settings import FULL
-from .evenness import densities, evenness, sampled
+from .candidates import drawn_for
 from .hit import Hit
-from .ranking import refine
-from .search import Options, place_hits, ranked
+from .options import Options
+from .search import search
 
 if TYPE_CHECKING:
     from ..contours.drawing import Sketch
@@ -53,30 +50,18 @@ def explain(
     mirror : also look for the mirrored drawing. network : the cosine of the drawing's and the picture's
     descriptors, if they are known.
     """
-    collection = view.collection
     options = Options(len(view), mirror=mirror, expand=0, blend=0.0)
-    answer = ranked(view, sketch, options)
-    at = int(np.flatnonzero(answer.ranking.ids == number)[0])
-    mine = answer.take(slice(at, at + 1))
-    (hit,) = place_hits(view, sketch, mine, options)
-    query, ranking = answer.query, mine.ranking
-    close = refine(collection, query, ranking)  # where the outline is drawn
-    support = np.maximum(densities(collection, query, close)[0].astype(np.float64), 0)
-    chosen = sampled(query)
-    points = np.stack([query.points.x[chosen], query.points.y[chosen]], axis=1)
-    pose = int(np.flatnonzero(np.isclose(query.scales, ranking.scale[0]))[0])
-    unit = next(v for p, m, v in variants(query) if p == pose and m == bool(ranking.mirrored[0]))
-    stored = collection.vectors[ranking.rows]
-    vector = decode(stored, view.settings) if stored.dtype == np.int8 else stored
-    length = float(norms(vector, view.settings)[0, query.kernels[pose], FULL])
-    d = query.translations(pose)
-    surface = evaluate_2d(polynomial_2d(unit, vector, view.settings), d, d, view.settings)[0]
+    hit = next(hit for hit in search(view, sketch, options) if hit.id == view.id(number))
+    meeting = view.core.meet(drawn_for(view, sketch.points, options), number)
+    points = sketch.points.take(meeting["sampled"])
+    support = np.maximum(meeting["support"].astype(np.float64), 0)
+    d = meeting["d"]
     return Explanation(
         hit=hit,
-        met=hit.pose.to_pixels(points.astype(np.float32), (hit.width, hit.height)),
+        met=hit.pose.to_pixels(np.stack([points.x, points.y], axis=1), (hit.width, hit.height)),
         support=support / max(float(support.max(initial=0.0)), 1e-9),
-        evenness=float(evenness(collection, query, close)[0]),
-        surface=surface / length if length > 0 else surface,
+        evenness=meeting["coverage"],
+        surface=meeting["surface"].reshape(len(d), len(d)),
         d=d,
         network=network,
     )

@@ -94,6 +94,7 @@ class Hit:
     box : (x0, y0, x1, y1) where the drawing's tight box lands, in pixels of the upright original.
     width, height : of the upright original.
     also : further places in the same picture, best first.
+    missing : the picture is not where the index knows it; such hits come last.
     """
 
     rank: int
@@ -112,6 +113,7 @@ class Hit:
     sketch: Sketch = field(repr=False, compare=False)
     thumbnail: Callable[[], bytes] = field(repr=False, compare=False)
     also: tuple[Place, ...] = ()
+    missing: bool = False
 
     def outline(self, sketch: Sketch | None = None, pose: Pose | None = None) -> list[NDArray[np.float32]]:
         """The drawing's strokes where they were found: (n, 2) polylines in pixels of the upright original.
@@ -132,6 +134,7 @@ class Hit:
             "width": self.width,
             "height": self.height,
             "also": [place.to_dict() for place in self.also],
+            "missing": self.missing,
         }
 
     @property
@@ -169,12 +172,14 @@ class Hits(list[Hit]):
     present : in [0, 1], the chance that the collection has what was drawn at all.
     covered : in [0, 1], the share of the collection that was looked at: less than all where parts of it are
         on other machines, and some did not answer in time.
+    note : a sentence where less was asked than the index knows; None where there is nothing to say.
     """
 
     def __init__(self, hits: Iterable[Hit] = (), present: float = 0.0) -> None:
         super().__init__(hits)
         self.present = round(present, 6)
         self.covered = 1.0
+        self.note: str | None = None
 
     def _repr_html_(self) -> str:
         from ..output.html import gallery

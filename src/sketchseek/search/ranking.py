@@ -12,148 +12,23 @@ What is not on the shortlist follows in the order of the projections.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields, replace
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from ..contours.points import Points
-from ..shape.descriptor import describe, encode, norms
 from ..shape.engine import Engine, Ids, Scores, best_of_groups
-from ..shape.engine.native import NativeEngine, select
-from ..shape.placement import Placement, Start
-from ..shape.query import Query, turned_fit
-from ..shape.settings import Settings, X, Y
-from .hit import Pose
+from ..shape.engine.native import select
+from ..shape.placement import Placement
+from ..shape.query import Query
+from ..shape.settings import X, Y
+from .collection import Collection
 
 METHODS = ("exhaustive", "projections", "dpf")
 RERANKINGS = ("exact", "binary", "local", "binary-all", "local-all")
 PRE_SHORTLIST = 3
 """How many times the shortlist `dpf` keeps after its first projection."""
-_BLOCK = 8192
-_OFTEN = 4  # a search that asks for one picture in so many makes it worth to remember all
-PRIOR = 0.15
-"""A view of share f counts f ** PRIOR times its score: small windows give clutter more chances."""
-FINER = 4
-"""Steps between one scale of the query and the next that `refine` tries."""
-
-
-class Collection:
-    """The descriptors of many pictures, ready to be searched: a row for each view of a picture.
-
-    Parameters
-    ----------
-    vectors : (n, D), one-byte codes (int8) or float32. Kept, not copied.
-    norms : (n, S, 3) float32, of the vectors as stored (for codes: of the decoded ones).
-    settings : what gave the vectors.
-    engine : what scores them; the C++ engine unless another is given.
-    pictures : (n,) ascending, the number of the picture that each row is a view of; None: a row a picture.
-    shares : (n,) in (0, 1], the size of each view beside its picture's first one, which is all of it.
-    """
-
-    def __init__(
-        self,
-        vectors: NDArray[Any],
-        norms: ArrayLike,
-        settings: Settings,
-        engine: Callable[[NDArray[Any], ArrayLike, Settings], Engine] = NativeEngine,
-        *,
-        pictures: ArrayLike | None = None,
-        shares: ArrayLike | None = None,
-    ) -> None:
-        self.vectors, self.settings = vectors, settings
-        self.engine = engine(vectors, norms, settings)
-        n = len(self.engine)
-        several = pictures is not None and not np.array_equal(pictures, np.arange(n))
-        self.pictures = np.asarray(pictures if several else np.arange(n), np.int32)
-        self.shares = np.ones(n, np.float32) if shares is None else np.asarray(shares, np.float32)
-        self.prior = self.shares**PRIOR if (self.shares < 1).any() else None
-        self._groups = self.pictures if several else None
-        self._starts = np.searchsorted(self.pictures, np.arange(self.pictures[-1] + 2 if n else 1))
-        self._energy: NDArray[np.float32] | None = None
-
-    @classmethod
-    def of(
-        cls,
-        views: Iterable[Points],
-        settings: Settings,
-        storage: str = "int8",
-        *,
-        pictures: ArrayLike | None = None,
-        shares: ArrayLike | None = None,
-    ) -> Collection:
-        """The descriptors of views' contours, stored as one-byte codes or as "float32"."""
-        vectors = np.stack([describe(points, settings) for points in views])
-        stored = encode(vectors, settings) if storage == "int8" else vectors
-        return cls(stored, norms(stored, settings), settings, pictures=pictures, shares=shares)
-
-    def take(self, ids: Ids) -> Collection:
-        """Some of the pictures, numbered anew in that order."""
-        rows = self.rows_of(ids)
-        counts = self._starts[ids + 1] - self._starts[ids]
-        vectors = self.vectors[rows]
-        return Collection(
-            vectors,
-            norms(vectors, self.settings),
-            self.settings,
-            pictures=np.repeat(np.arange(len(ids)), counts),
-            shares=self.shares[rows],
-        )
-
-    def __len__(self) -> int:
-        """The number of pictures."""
-        return len(self._starts) - 1
-
-    @property
-    def has_windows(self) -> bool:
-        """Whether some picture has several rows."""
-        return self._groups is not None
-
-    @cached_property
-    def most_views(self) -> int:
-        """How many rows the picture with the most of them has."""
-        return int(np.diff(self._starts).max()) if len(self) else 0
-
-    def rows_of(self, ids: Ids) -> Ids:
-        """The rows of some pictures, picture after picture."""
-        counts = self._starts[ids + 1] - self._starts[ids]
-        before = np.cumsum(counts) - counts
-        rows: Ids = np.repeat(self._starts[ids] - before, counts) + np.arange(counts.sum())
-        return rows
-
-    def whole(self, ids: Ids) -> Ids:
-        """Of each of some pictures the first row, which is all of it."""
-        rows: Ids = self._starts[ids]
-        return rows
-
-    def top(self, query: Query, k: int, threads: int | None = None) -> Ids:
-        """The rows of the k best pictures, each by its best view, best first."""
-        return self.engine.top(query, k, threads, groups=self._groups, prior=self.prior)[0]
-
-    def weighted(self, scores: NDArray[np.float32], rows: Ids) -> NDArray[np.float32]:
-        """Scores of some rows, times the prior of their views: what views are compared by."""
-        return scores if self.prior is None else scores * self.prior[rows]
-
-    def energy(self, rows: Ids, threads: int | None = None) -> NDArray[np.float32]:
-        """Where each row's norm comes from (`energy.py`); kept once a good part of them is asked for.
-
-        Not of rows that are elsewhere: some may be missing from an answer, and there again for the next.
-        """
-        if len(rows) * _OFTEN < len(self.engine) or not isinstance(self.vectors, np.ndarray):
-            return self.engine.energy(rows, threads)
-        if self._energy is None:
-            self._energy = self.engine.energy(np.arange(len(self.engine)), threads)
-        return self._energy[rows]
-
-    def with_settings(self, settings: Settings) -> Collection:
-        """The same vectors for other kernels (`Settings.with_scales`): only the norms are computed anew."""
-        found = [norms(self.vectors[b : b + _BLOCK], settings) for b in range(0, len(self.engine), _BLOCK)]
-        empty = np.empty((0, len(settings.scales), 3), np.float32)
-        known = np.concatenate([empty, *found])
-        return Collection(self.vectors, known, settings, pictures=self.pictures, shares=self.shares)
 
 
 @dataclass(frozen=True)
@@ -176,16 +51,6 @@ class Ranking:
 
     def __len__(self) -> int:
         return len(self.ids)
-
-    def pose(self, i: int) -> Pose:
-        """Where the drawing lies in the i-th hit."""
-        return Pose(
-            float(self.scale[i]),
-            bool(self.mirrored[i]),
-            float(self.rotation[i]),
-            float(self.dx[i]),
-            float(self.dy[i]),
-        )
 
     def __add__(self, following: Ranking) -> Ranking:
         """These hits, then the others."""
@@ -343,49 +208,3 @@ def _placed(collection: Collection, rows: Ids, found: Placement, query: Query) -
         dx=found.dx,
         dy=found.dy,
     )
-
-
-def refine(collection: Collection, query: Query, ranking: Ranking, threads: int | None = None) -> Ranking:
-    """The same hits in the same order with the same scores, placed off the grid."""
-    return replace(settled(collection, query, ranking, threads), score=ranking.score)
-
-
-def settled(collection: Collection, query: Query, ranking: Ranking, threads: int | None = None) -> Ranking:
-    """The same hits in the same order, off the grid of translations and scales, with the scores there.
-
-    Scales between those of the query are tried around each hit's own, their kernels' weights interpolated; at
-    each the translation climbs to the polynomial's maximum, at most one step of the grid away.
-    """
-    if len(ranking) == 0:
-        return ranking
-    settings = query.settings
-    turns, turn = np.unique(ranking.rotation, return_inverse=True)
-    ladder = Query.of(query.points, _ladder(settings), rotations=tuple(float(r) for r in turns))
-    scales = np.sort(settings.scales)
-    fits = np.array([turned_fit(query.points, float(r)) for r in turns])[turn]
-    own = np.abs(scales[:, None] - ranking.scale / fits).argmin(axis=0)
-    lowest = turn * len(ladder.settings.scales)
-    start = Start(
-        first=lowest + FINER * np.maximum(own - 1, 0),
-        last=lowest + FINER * np.minimum(own + 1, len(scales) - 1) + 1,
-        mirrored=ranking.mirrored,
-        dx=ranking.dx.astype(np.float64),
-        dy=ranking.dy.astype(np.float64),
-        within=settings.translation_step * ranking.scale / fits,
-    )
-    found = collection.engine.settle(ladder, ranking.rows, start, threads)
-    known = np.isfinite(found.score)
-    scale = np.where(known, ladder.scales[found.pose], ranking.scale).astype(np.float32)
-    score = np.where(known, found.score, ranking.score).astype(np.float32)
-    return replace(ranking, score=score, scale=scale, dx=found.dx, dy=found.dy)
-
-
-@lru_cache(maxsize=8)
-def _ladder(settings: Settings) -> Settings:
-    """The settings' scales, ascending, in `FINER` steps from one to the next, with their kernels' weights."""
-    order = np.argsort(settings.scales)
-    scales, weights = np.asarray(settings.scales)[order], np.asarray(settings.weights)[order]
-    positions = np.linspace(0, len(scales) - 1, FINER * (len(scales) - 1) + 1)
-    sizes = np.exp(np.interp(positions, np.arange(len(scales)), np.log(scales)))
-    mixed = np.transpose([np.interp(sizes, scales, column) for column in weights.T])
-    return replace(settings, scales=tuple(sizes.tolist()), weights=tuple(map(tuple, mixed.tolist())))

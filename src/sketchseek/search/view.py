@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from ..contours.points import Box, Points
 from ..errors import SketchseekError
-from ..shape.engine.native import NativeEngine, Searcher
+from ..shape.engine import Ids, _engine
 from ..shape.views import SMALLEST, shares, views
+from .collection import Collection
 from .folders import Folders
 from .layout import Layout
-from .ranking import Collection
 
 if TYPE_CHECKING:
     from ..depiction import Depiction
@@ -60,6 +60,7 @@ class View:
     thumbnail : id -> a small WebP.
     load_depiction : gives what the pictures depict, or None where nobody described that; called once, when
         that is first asked for.
+    method : how it is searched by shape unless somebody says how.
     """
 
     collection: Collection
@@ -71,6 +72,7 @@ class View:
     path: Callable[[int], str]
     thumbnail: Callable[[str], bytes]
     load_depiction: Callable[[], Depiction | None] = lambda: None
+    method: str = "exhaustive"
     _loading: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
@@ -92,20 +94,29 @@ class View:
         return self.load_depiction()
 
     @cached_property
-    def searcher(self) -> Searcher | None:
-        """The engine's own search by shape, over codes on this machine; None where there are others."""
-        engine = self.collection.engine
-        if not isinstance(engine, NativeEngine) or not engine.has_codes:
-            return None
+    def core(self) -> _engine.Search:
+        """The engine's search over the rows, which are in this process."""
+        host = self.collection.host
+        if host is None:
+            raise ValueError("the rows are elsewhere: take a part of them")
         layout = Layout.of(self)
-        return engine.searcher(
-            settings=layout.settings,
-            model=layout.model,
-            pictures=layout.pictures,
-            frames=layout.frames,
-            made_up=layout.made_up,
-            shares=self.collection.shares,
-            prior=self.collection.prior,
+        return _engine.Search(
+            host.collection, layout.settings, layout.pictures, layout.frames, layout.synthetic
+        )
+
+    def part(self, ids: Ids, load_depiction: Callable[[], Depiction | None] = lambda: None) -> View:
+        """Some of the pictures, by number, numbered anew, with their rows in this process."""
+        rows = self.collection.rows_of(ids)
+        return replace(
+            self,
+            collection=self.collection.take(ids),
+            width=self.width[ids],
+            height=self.height[ids],
+            frames=self.frames[rows],
+            is_line_art=self.is_line_art[ids],
+            ids=[self.ids[i] for i in ids],
+            path=lambda number: self.path(int(ids[number])),
+            load_depiction=load_depiction,
         )
 
     @cached_property

@@ -9,6 +9,7 @@ import json
 import logging
 import mimetypes
 import os
+import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +25,7 @@ from pydantic import ValidationError
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
+from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -32,7 +34,9 @@ from ..errors import SketchseekError
 from ..output.html import as_text
 from .archive import archive
 from .bodies import (
+    ExampleBody,
     ExplainBody,
+    ExplanationBody,
     FoldersBody,
     Health,
     IndexBody,
@@ -42,12 +46,13 @@ from .bodies import (
     SearchBody,
     SearchFields,
     SearchForm,
+    ShownPicture,
     StrokesBody,
     first_fault,
 )
 from .decoding import BusyDecoderError, Decoder, Traced
 from .journal import Journal
-from .library import File, Library, NoPictureError, NothingIndexedError
+from .library import File, Library, NoPictureError, NothingIndexedError, OutOfReachError
 from .limits import Limits
 from .metrics import Metrics
 from .proxy import Behind
@@ -56,14 +61,22 @@ from .searches import BusyError, DisconnectedError, Searches, SupersededError
 from .security import Gate, problem
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ..contours.drawing import Sketch
     from ..index import Index
-    from ..search.hit import Hit, Pose
+    from ..search.hit import Hit
 
 Drawn = TypeVar("Drawn", SearchBody, ExplainBody)
 LOG = logging.getLogger("sketchseek.server")
+RUN_OUT = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+"""Of something that will be there again."""
 CORES = os.cpu_count() or 1
 FRESH = "private, max-age=300"
 """Thumbnails may be shown again for five minutes without asking; after that the ETag decides."""
+POINT_BYTES = 32
+"""What a point of an outline takes in JSON at most, its share of the brackets around its stroke included."""
 ASKED = "private, no-cache"
 """Of a picture's own file the browser asks each time whether it is still there, and the same."""
 
@@ -108,6 +121,10 @@ def create_app(
         NoPictureError,
         NothingIndexedError,
         BusyDecoderError,
+        ClientDisconnect,
+        OutOfReachError,
+        SketchseekError,
+        OSError,
         Exception,
     ):
         app.add_exception_handler(error, as_problem)
@@ -128,6 +145,7 @@ class Service:
         self.decoder = Decoder(limits)
         self.uploads = 0
         self.arriving: dict[str, asyncio.Future[None]] = {}  # thumbnails that are being read
+        self.greeting = Greeting(self)
         # Pictures have threads of their own: a queue of searches must not hold up thumbnails.
         self.threads = ThreadPoolExecutor(4, thread_name_prefix="pictures")
 
@@ -135,22 +153,27 @@ class Service:
     async def lifespan(self, _: FastAPI) -> AsyncIterator[None]:
         """Open the index before the first visitor, and leave nothing running after the last."""
         asyncio.get_running_loop().set_exception_handler(report)
-        await self.off_loop(self.library.info)
+        with suppress(SketchseekError, OutOfReachError):  # whoever asks will be told
+            await self.off_loop(self.library.info)
+        self.greeting.loop = asyncio.get_running_loop()
         rehearsal = asyncio.ensure_future(self.off_loop(self.rehearse))
         yield
+        self.greeting.over = True
         await rehearsal
+        await asyncio.to_thread(self.greeting.thread.shutdown)
         self.decoder.close()
         self.searches.close()
         self.threads.shutdown(wait=True, cancel_futures=True)
 
     def rehearse(self) -> None:
-        """Search once before anybody asks: networks are loaded, and pages of the index are in memory."""
+        """Search before anybody asks: networks are loaded, and pages of the index are in memory."""
         from ..contours.drawing import Sketch
 
         index = self.library.index()
         with suppress(Exception):  # whoever searches first will be told
             if index is not None:
                 index.search(Sketch.from_strokes([[[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]]]), 1)
+                self.greeting.of(index)
 
     async def off_loop(self, work: Callable[..., Any], *arguments: Any) -> Any:
         """Run what reads files or pictures on a thread."""
@@ -282,16 +305,20 @@ class Service:
             threads=threads,
         )
         found = time.perf_counter()
-        answer = {
+        answer: dict[str, Any] = {
             "sketch": sketch.name,
             "pictures": len(index),
             "method": index.method,
             "took_ms": round((found - began) * 1e3, 2),
             "present": hits.present,
             "covered": hits.covered,
-            "hits": [hit_body(hit) for hit in hits],
+            "note": hits.note,
+            "drawing": polylines(sketch.simplified(self.limits.points).strokes),
+            "hits": [{**hit.to_dict(), "picture": as_text(hit.picture)} for hit in hits],
         }
-        content = json.dumps(answer, separators=(",", ":"), allow_nan=False).encode()
+        if options.outlines:
+            outlined(answer["hits"], hits, sketch, self.limits.answer_bytes - len(as_json(answer)))
+        content = as_json(answer)
         stages = {
             "queue": began - asked,
             "sketch": drawn - began,
@@ -318,7 +345,7 @@ class Service:
         )
 
     async def explanation(self, request: Request) -> Response:
-        """Why a picture matched a drawing, or did not; its file is opened where all are."""
+        """Why a picture matched a drawing, or did not: a PNG, or JSON for whom asks for that."""
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise HTTPException(415, "Send application/json.")
         body = await self.read_body(request, ExplainBody)
@@ -328,6 +355,7 @@ class Service:
         except SketchseekError as error:
             raise HTTPException(422, str(error)) from None
         recipe = (await self.off_loop(self.library.ready)).recipe
+        kind = "application/json" if "json" in request.headers.get("accept", "") else "image/png"
         try:
             content = await self.decoder.explanation(
                 path,
@@ -337,10 +365,11 @@ class Service:
                 smallest=recipe.smallest,
                 mirror=body.mirror,
                 network=network,
+                kind=kind,
             )
         except SketchseekError as error:
             raise NoPictureError(str(error)) from None
-        return Response(content, media_type="image/png", headers={"cache-control": "no-store"})
+        return Response(content, media_type=kind, headers={"cache-control": "no-store"})
 
     def likeness(self, body: ExplainBody) -> float | None:
         """What the network says of a drawing and a picture, if there is one."""
@@ -371,6 +400,38 @@ class Service:
             await self.off_loop(reveal, path)
         except SketchseekError as error:
             raise HTTPException(422, str(error)) from None
+
+
+class Greeting:
+    """Drawings to begin with: made once for each version of the index, by one thread at a time."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._lock = threading.Lock()
+        self.thread = ThreadPoolExecutor(1, thread_name_prefix="greeting")  # who waits holds up no pictures
+        self._made: tuple[int, list[dict[str, Any]]] | None = None
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self.over = False  # the server is being stopped
+
+    def of(self, index: Index) -> list[dict[str, Any]]:
+        """Drawings that find a picture of this index first."""
+        from ..output.examples import examples
+
+        with self._lock:
+            version = index.version
+            if self._made is None or self._made[0] != version:
+                self._made = version, examples(index, self._trace)
+            return self._made[1]
+
+    def _trace(self, thumbnail: bytes) -> list[list[list[float]]] | None:
+        """The lines in a small picture, by the processes that open files."""
+        if self.loop is None or self.over:
+            return None
+        asked = asyncio.run_coroutine_threadsafe(self._service.decoder.strokes(thumbnail), self.loop)
+        try:
+            return asked.result().strokes
+        except (SketchseekError, BusyDecoderError):
+            return None
 
 
 def file_response(request: Request, file: File, caching: str = ASKED) -> Response:
@@ -415,14 +476,23 @@ def busy(what: str) -> HTTPException:
     return HTTPException(503, f"Too many {what}; try again.", {"retry-after": "1"})
 
 
-def hit_body(hit: Hit) -> dict[str, Any]:
-    """A hit as JSON."""
+def outlined(bodies: list[dict[str, Any]], hits: Sequence[Hit], sketch: Sketch, room: int) -> None:
+    """Add to hits the drawing's strokes where they were found, in so many bytes in all."""
+    if not hits:
+        return
+    light = sketch.simplified(max(2, room // len(hits) // POINT_BYTES))
+    for body, hit in zip(bodies, hits, strict=True):
+        body["outline"] = polylines(hit.outline(light))
 
-    def placed(pose: Pose) -> list[Any]:
-        return [stroke.round(1).tolist() for stroke in hit.outline(pose=pose)]
 
-    also = [{**place.to_dict(), "outline": placed(place.pose)} for place in hit.also]
-    return {**hit.to_dict(), "picture": as_text(hit.picture), "outline": placed(hit.pose), "also": also}
+def polylines(strokes: Sequence[NDArray[np.float32]]) -> list[list[list[float]]]:
+    """Strokes in JSON, to a tenth of a pixel; in double precision, since .1 takes 19 digits in single."""
+    return [stroke.astype(float).round(1).tolist() for stroke in strokes]
+
+
+def as_json(answer: dict[str, Any]) -> bytes:
+    """An answer's bytes; a name in another script than ours takes no more than it does on disk."""
+    return json.dumps(answer, separators=(",", ":"), allow_nan=False, ensure_ascii=False).encode()
 
 
 def lists(texts: dict[str, Any]) -> dict[str, list[str]]:
@@ -441,12 +511,7 @@ async def disconnection(request: Request) -> None:
 def report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """What asyncio could not do, in the log; in one line where the system has run out of something."""
     error = context.get("exception")
-    if isinstance(error, OSError) and error.errno in (
-        errno.EMFILE,
-        errno.ENFILE,
-        errno.ENOBUFS,
-        errno.ENOMEM,
-    ):
+    if isinstance(error, OSError) and error.errno in RUN_OUT:
         LOG.warning("A visitor has to wait: %s.", error.strerror)
     else:
         loop.default_exception_handler(context)
@@ -458,6 +523,14 @@ def as_problem(_: Request, error: Exception) -> Response:
         return problem(error.status_code, str(error.detail), dict(error.headers or {}))
     if isinstance(error, NoPictureError | NothingIndexedError):
         return problem(404, str(error))
+    if isinstance(error, ClientDisconnect):  # nobody hears it; as nginx counts such a client
+        return problem(499, "The client left before all of its request had come.")
+    if isinstance(error, SketchseekError | OutOfReachError):
+        LOG.warning("%s", error)
+        return problem(503, str(error), {"retry-after": "5"})
+    if isinstance(error, OSError) and error.errno in RUN_OUT:
+        LOG.warning("A visitor has to wait: %s.", error.strerror)
+        return as_problem(_, busy("files are open"))
     if isinstance(error, BusyDecoderError):
         return as_problem(_, busy("pictures are being read"))
     if isinstance(error, RequestValidationError):
@@ -559,7 +632,12 @@ def add_routes(app: FastAPI, service: Service) -> None:
         "/api/explain",
         response_class=Response,
         responses={
-            200: {"content": {"image/png": {"schema": {"type": "string", "format": "binary"}}}},
+            200: {
+                "content": {
+                    "image/png": {"schema": {"type": "string", "format": "binary"}},
+                    "application/json": {"schema": ExplanationBody.model_json_schema()},
+                }
+            },
             **documented(400, 404, 408, 413, 415, 422),
         },
         openapi_extra=body_of(json=ExplainBody.model_json_schema()),
@@ -585,6 +663,28 @@ def add_routes(app: FastAPI, service: Service) -> None:
     async def folders() -> dict[str, Any]:
         known = await service.off_loop(service.library.folders, service.limits.folders)
         return {"folders": [{"folder": name, "pictures": count} for name, count in known]}
+
+    def begin(choose: Callable[[Index], list[dict[str, Any]]]) -> list[dict[str, Any]]:
+        known = service.library.index()
+        return [{**one, "picture": as_text(one["picture"])} for one in (choose(known) if known else [])]
+
+    @app.get(
+        "/api/pictures", response_model=list[ShownPicture], responses=documented(), summary="Some pictures"
+    )
+    async def some_pictures() -> Any:
+        from ..output.examples import shown_pictures
+
+        return await service.off_loop(begin, shown_pictures)
+
+    @app.get(
+        "/api/examples",
+        response_model=list[ExampleBody],
+        responses=documented(),
+        summary="Drawings to begin with, each of which finds one of the pictures first",
+    )
+    async def example_drawings() -> Any:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(service.greeting.thread, begin, service.greeting.of)
 
     @app.get("/api/health", response_model=Health, responses=documented(), summary="Whether the server runs")
     async def health() -> dict[str, str]:

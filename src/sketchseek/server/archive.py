@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 import zipfile
 from collections.abc import Iterable, Iterator
-from pathlib import PurePath
+from itertools import chain, count
 
 from ..contours.source import open_regular
 from ..errors import SketchseekError
@@ -13,6 +15,8 @@ from ..output.html import as_text
 CHUNK = 1 << 18
 MISSING = "missing.txt"
 """What tells of pictures whose files are gone."""
+_NOT_EVERYWHERE = re.compile(r'[\x00-\x1f\x7f<>:"|?*\\]')
+_DEVICE = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
 
 
 class Pipe:
@@ -59,10 +63,20 @@ def archive(paths: Iterable[str]) -> Iterator[bytes]:
 
 def unused_name(path: str, taken: set[str]) -> str:
     """The file's name, with as many of its folders as it takes to be different from others; now taken."""
-    parts = PurePath(as_text(path)).parts
-    names = ["/".join(parts[-depth:]).lstrip("/") for depth in range(1, len(parts) + 1)]
-    name = next((name for name in names if name not in taken and name != MISSING), None)
-    if name is None:  # the same file twice
-        name = f"{len(taken)}-{names[0]}"
-    taken.add(name)
+    parts = [harmless(part) for part in as_text(path).split("/") if part]
+    names = ["/".join(parts[-depth:]) for depth in range(1, len(parts) + 1)]
+    again = (f"{i}-{names[0]}" for i in count(len(taken)))  # the same file twice
+    name = next(name for name in chain(names, again) if alike(name) not in {*taken, MISSING})
+    taken.add(alike(name))
     return name
+
+
+def harmless(part: str) -> str:
+    """A name of a file or folder as every system may have it: no path, drive, device or end in a dot."""
+    name = _NOT_EVERYWHERE.sub("_", part).rstrip(". ") or "_"
+    return f"_{name}" if _DEVICE.match(name) else name
+
+
+def alike(name: str) -> str:
+    """What is the same for names that some systems take for one: case and composition don't count there."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from ..output.arguments import MOST_WEIGHT
 from .limits import Limits
 
 DEFAULTS = Limits()
@@ -44,15 +45,19 @@ class SearchFields(BaseModel):
     blend: float | None = Field(
         None,
         ge=0,
-        le=100,
+        le=MOST_WEIGHT,
         allow_inf_nan=False,
-        description="Weight of what the drawing depicts beside its shape; 0 is shape alone.",
+        description="Weight of what the drawing depicts beside its shape, which weighs 1; 0 is shape alone.",
     )
     turn: Degrees | Literal["any"] = Field(
         0.0, description="Also look for the drawing turned, by up to so many degrees either way."
     )
     folder: str | None = Field(
         None, max_length=4096, description="Only pictures in this folder and those below; see /api/folders."
+    )
+    outlines: bool = Field(
+        True,
+        description="Whether each hit has its `outline`; without, `drawing` and where it lies say the same.",
     )
     page: str | None = Field(
         None,
@@ -99,7 +104,6 @@ class PlaceBody(BaseModel):
     scale: float
     mirrored: bool
     rotation: float = Field(description="Degrees, clockwise.")
-    outline: list[list[list[float]]]
 
 
 class HitBody(BaseModel):
@@ -120,8 +124,13 @@ class HitBody(BaseModel):
     )
     width: int
     height: int
-    outline: list[list[list[float]]] = Field(description="The drawing's strokes, in the picture's pixels.")
+    outline: list[list[list[float]]] | None = Field(
+        None,
+        description="The drawing's strokes, in the picture's pixels: with fewer points than `drawing` where "
+        "there are many hits.",
+    )
     also: list[PlaceBody] = Field(description="Where else in the picture, best first.")
+    missing: bool = Field(description="The picture is not where the index knows it; such hits come last.")
 
 
 class SearchAnswer(BaseModel):
@@ -135,6 +144,11 @@ class SearchAnswer(BaseModel):
     covered: float = Field(
         description="The share of the collection that was looked at: less than 1 where some of it, on other "
         "machines, did not answer in time."
+    )
+    note: str | None = Field(description="A sentence where less was asked than the index knows.")
+    drawing: list[list[list[float]]] = Field(
+        description="The drawing's strokes: turned as a place says, then mirrored if it is so, their tight "
+        "box is the place's box."
     )
     hits: list[HitBody]
 
@@ -162,6 +176,32 @@ class IndexBody(BaseModel):
     options: list[str] = Field(description="What a search may be told.")
     explain: bool = Field(description="Whether /api/explain says why a hit matched.")
     reveal: bool = Field(description="Whether this visitor may have pictures shown in their folders.")
+
+
+class ShownPicture(BaseModel):
+    """A picture of the collection."""
+
+    id: PictureId
+    picture: str = Field(description="Absolute path or URI.")
+    width: int
+    height: int
+
+
+class ExampleBody(ShownPicture):
+    """A drawing that finds this picture first."""
+
+    strokes: list[list[list[float]]]
+
+
+class ExplanationBody(BaseModel):
+    """Why a picture matched a drawing, or did not."""
+
+    sentence: str
+    details: str
+    points: list[list[float]] = Field(
+        description="[x, y, support]: where in the picture a point of the drawing lies, and from 0 to 1 how "
+        "much of the picture's contours it met."
+    )
 
 
 class FolderBody(BaseModel):

@@ -70,7 +70,7 @@ class Decoder:
         return await self._ask("contours", path=path, detector=detector)
 
     async def explanation(self, path: str, strokes: Strokes, **options: Any) -> bytes:
-        """Why a picture matches a drawing, or does not, as a PNG; options as `_explain` takes them."""
+        """Why a picture matches a drawing, or does not; options as `_explain` takes them."""
         return await self._ask("explain", path=path, strokes=strokes, **options)
 
     async def _ask(self, what: str, data: bytes = b"", **options: Any) -> bytes:
@@ -123,7 +123,7 @@ def _strokes(data: bytes, max_pixels: int, box: list[float] | None) -> bytes:
     sketch = Sketch.load(data, box=box, max_pixels=max_pixels)
     picture = sketch.picture
     answer = {
-        "strokes": [stroke.round(2).tolist() for stroke in sketch.strokes],
+        "strokes": [stroke.astype(float).round(2).tolist() for stroke in sketch.strokes],
         "pixels": None if picture is None else base64.b64encode(picture.tobytes()).decode(),
         "size": None if picture is None else picture.shape,
     }
@@ -156,17 +156,22 @@ def _explain(
     smallest: float,
     mirror: bool,
     network: float | None,
+    kind: str,
 ) -> bytes:
-    """settings : as the index's recipe has them. network : what the server's network says of the two."""
+    """settings : as the index's recipe has them. network : what the server's network says of the two.
+    kind : image/png or application/json.
+    """
     from ..contours.drawing import Sketch
     from ..contours.seeing import picture_contours
     from ..index import explain_contours
-    from ..output.explained import explained_png
+    from ..output.explained import explained_json, explained_png
     from ..shape.settings import Settings
 
     seen = picture_contours(path, _detector(detector))
     sketch, how = Sketch.from_strokes(strokes), Settings.from_json(settings)
     why = explain_contours(sketch, seen, path, how, smallest=smallest, mirror=mirror, network=network)
+    if kind == "application/json":
+        return explained_json(why)
     return explained_png(why, seen.picture.pixels, seen.points)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..contours.objects import fetch, is_object, look
 from ..contours.source import open_regular
-from ..errors import SketchseekError
+from ..errors import NoIndexError, SketchseekError
 from ..output.html import as_text
 
 if TYPE_CHECKING:
@@ -40,6 +40,10 @@ class NothingIndexedError(Exception):
     """There is nothing to search yet; says which command makes it."""
 
 
+class OutOfReachError(Exception):
+    """The index was there, and is not now; says why."""
+
+
 @dataclass(frozen=True, slots=True)
 class File:
     """A picture as it is sent: bytes, or an open file, which whoever has this closes."""
@@ -62,6 +66,8 @@ class Library:
     ) -> None:
         self.where, self._device = os.fspath(where), device
         self._index = index
+        self._opened = index is not None  # once, if not now
+        self._trouble: SketchseekError | None = None
         self._looked = -REFRESH_SECONDS
         self._lock = threading.Lock()
         self.cache = ByteCache(CACHE_BYTES)
@@ -87,15 +93,25 @@ class Library:
 
         try:
             if self._index is None:
-                return Index.open(self.where, device=self._device)
+                opened = Index.open(self.where, device=self._device)
+                self._opened, self._trouble = True, None
+                return opened
             self._index.refresh()
             return self._index
-        except SketchseekError:
-            return None  # not made yet, or taken away
+        except SketchseekError as error:
+            self._trouble = None if isinstance(error, NoIndexError) and not self._opened else error
+            return None
+
+    def _there(self) -> Index | None:
+        """The newest version, None where none was made yet; an error where it is out of reach now."""
+        index = self.index()
+        if index is None and self._trouble is not None:
+            raise OutOfReachError(f"The index is out of reach now: {self._trouble}")
+        return index
 
     def ready(self) -> Index:
         """The newest version; `NothingIndexedError` where there is none."""
-        index = self.index()
+        index = self._there()
         if index is None or len(index) == 0:
             raise NothingIndexedError(f"There are no pictures in the index yet: run `{self.command}`.")
         return index
@@ -108,8 +124,8 @@ class Library:
         return f"sketchseek index ~/Pictures --index {shlex.quote(str(Location(self.where)))}"
 
     def info(self) -> dict[str, Any]:
-        """As `sketchseek info` prints it; with `pictures` 0 where there is no index."""
-        index = self.index()
+        """As `sketchseek info` prints it; with `pictures` 0 where there is no index yet."""
+        index = self._there()
         nothing = {"pictures": 0, "bytes": 0, "preset": None, "detector": None, "expansion": None}
         known = index.info() if index is not None else {**nothing, "version": 0, "settings": {}}
         return {**known, "command": self.command}

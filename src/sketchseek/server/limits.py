@@ -12,10 +12,11 @@ class Limits:
 
     json_bytes: int = 1 << 20
     upload_bytes: int = 20 << 20
-    upload_pixels: int = 40_000_000
+    upload_pixels: int = 32_000_000  # 300 MB while they are read
     strokes: int = 1_000
     points: int = 20_000
     coordinate: float = 1e6  # largest absolute value
+    answer_bytes: int = 1_900_000  # of a search: outlines are drawn with as many points as fit
     results: int = 500  # how deep endless scrolling goes
     picked: int = 50
     archived: int = 200  # pictures in one zip

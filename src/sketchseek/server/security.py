@@ -111,6 +111,9 @@ class Gate:
     def refuse(self, scope: Scope, stranger: bool) -> ASGIApp | None:
         """The answer to a request that may not come in; None for one that may."""
         headers, path = Headers(scope=scope), route(scope)
+        if "content-length" in headers and "transfer-encoding" in headers:
+            # A proxy before us may believe the one and we the other: what is body to it is a request to us.
+            return problem(400, "Content-Length and Transfer-Encoding may not both be sent.")
         if not self.is_ours(headers.getlist("host")):
             return problem(421, "This server does not answer under that name; use the address it printed.")
         origins = headers.getlist("origin")

@@ -28,22 +28,6 @@ class Placement:
         return len(self.score)
 
 
-@dataclass(frozen=True)
-class Start:
-    """From where each of n pictures' places are looked for off the grid.
-
-    first, last : (n,) the poses of a query that are tried: first ... last - 1. mirrored : (n,) bool.
-    dx, dy : (n,) pixels. within : (n,) how far from there, along each axis, in pixels.
-    """
-
-    first: NDArray[np.int32]
-    last: NDArray[np.int32]
-    mirrored: NDArray[np.bool_]
-    dx: NDArray[np.float64]
-    dy: NDArray[np.float64]
-    within: NDArray[np.float64]
-
-
 def radius_of(neighborhood: int) -> int:
     """How many steps an N x N neighbourhood of translations goes either way."""
     if neighborhood < 1 or neighborhood % 2 == 0:

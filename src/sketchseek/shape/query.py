@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,12 +12,12 @@ from numpy.typing import NDArray
 
 from ..contours.points import Points
 from .descriptor import mirror_signs, norms, projection
+from .engine import _engine
 from .engine.native import describe_sizes
 from .settings import Floats, Settings, X, Y
 
-TURN_STEP = 15.0
-"""Degrees from one rotation that is tried to the next: turned by half of it, a drawing still scores .84 with
-itself, others .55 (docs/views.md)."""
+TURN_STEP: float = json.loads(_engine.description())["constants"]["turn step"]
+"""Degrees from one rotation that is tried to the next."""
 
 
 @dataclass(frozen=True)

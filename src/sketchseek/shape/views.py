@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ..contours.outline import weighed
 from ..contours.points import FRAME, Box, Points
+from .engine import _engine
 from .settings import Floats
 
 
@@ -56,8 +57,6 @@ SAME_PART = 0.8
 """Parts whose boxes overlap by more, intersection over union, are the same."""
 INTRICATE = 4000
 """Points of line art that gets windows, too: what is one part may still be a picture of many things."""
-PART_POWER = 0.1
-"""A part of line art counts as a view of share f ** PART_POWER: it is a thing of its own, uncut."""
 
 
 @dataclass(frozen=True)
@@ -104,10 +103,13 @@ def shares(
 
     frames : (n, 4). pictures : (n,) ascending, the picture of each. is_line_art : by picture.
     """
-    side = np.maximum(frames[:, 2] - frames[:, 0], frames[:, 3] - frames[:, 1]).astype(np.float32)
-    whole = side[np.searchsorted(pictures, pictures)]
-    share: Floats = np.clip(np.divide(side, whole, out=np.ones_like(side), where=whole > 0), 0.01, 1)
-    return share if is_line_art is None else np.where(is_line_art[pictures], share**PART_POWER, share)
+    of = np.ascontiguousarray(pictures, np.int32)
+    if is_line_art is None:
+        is_line_art = np.zeros(int(of[-1]) + 1 if len(of) else 0, bool)
+    found: Floats = _engine.view_shares(
+        np.ascontiguousarray(frames, np.float32), of, np.ascontiguousarray(is_line_art)
+    )
+    return found
 
 
 def _windows(points: Points, frame: Box, level: Level) -> Iterator[PictureView]:

@@ -51,6 +51,17 @@ def _sync_descriptor(descriptor: int) -> None:
     os.fsync(descriptor)
 
 
+def forget_what_was_read(path: Path) -> None:
+    """Have the next read of a file come from its disk, where the system lets one say so."""
+    if hasattr(os, "posix_fadvise"):
+        with suppress(OSError):
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+            finally:
+                os.close(descriptor)
+
+
 def replace_file(temporary: Path, final: Path) -> None:
     """Put a finished file in its place in one step, and on disk."""
     _sync(temporary)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -110,9 +111,16 @@ class Location:
                 raise unreadable(self, error) from error
         return None
 
+    def seal(self) -> Seal | None:
+        """The seal of a local index; None where there is none, or not a whole one."""
+        try:
+            return None if self.is_uri else Seal.read(self.folder)
+        except OSError as error:
+            raise unreadable(self, error) from error
+
     def _lost(self) -> Seal | None:
         """The seal, where the newest manifest is older or other than it says, and could be put back."""
-        seal = None if self.is_uri else Seal.read(self.folder)
+        seal = self.seal()
         newest = self.latest_version()
         if seal is None or (newest is not None and newest > seal.version):
             return None  # a commit that nobody was told of yet
@@ -121,7 +129,10 @@ class Location:
                 return None
         except OSError:
             pass
-        return None if seal.missing(Path(self.table)) else seal
+        try:
+            return None if seal.missing(Path(self.table)) else seal
+        except OSError as error:
+            raise unreadable(self, error) from error
 
     def mend(self, unread: bool = False) -> bool:
         """Before the table is opened: see to it that its newest manifest is the one to open.
@@ -160,6 +171,9 @@ class Location:
 
     def _put_back(self, lost: Seal) -> None:
         manifest = self.manifest(lost.version)
+        with suppress(OSError):
+            if manifest.read_bytes() == lost.manifest:
+                return  # the disk had not let one read it
         if manifest.exists():
             os.replace(manifest, self.folder / f"damaged-{manifest.name}")
         write_file(manifest, lost.manifest)
@@ -239,14 +253,31 @@ def reading(location: Location) -> Iterator[None]:
     except BaseException as error:
         if not isinstance(error, Exception) and not _is_panic(error):
             raise
-        if isinstance(error, MemoryError) or re.search(_SYSTEM_REFUSES, str(error)):
+        if _system_refuses(error):
             raise unreadable(location, error) from error
         if (refusal := refused(location, error)) is not None:
             raise refusal from error
         raise damaged(location, _reason(error)) from error
 
 
-_SYSTEM_REFUSES = r"Permission denied|Too many open files|Cannot allocate memory|os error (1|12|13|23|24)\b"
+def _system_refuses(error: BaseException) -> bool:
+    """Whether the system did not let one read something, which says nothing of what is there.
+
+    Lance puts the system's number into words. That there is no such file is the one that speaks of the file.
+    """
+    if isinstance(error, MemoryError):
+        return True
+    number = getattr(error, "errno", None) or _system_number(error)
+    return number not in (None, errno.ENOENT)
+
+
+def _system_number(error: BaseException) -> int | None:
+    """The system's number of an error that Lance speaks of."""
+    found = re.search(r"os error (\d+)", str(error))
+    if found:
+        return int(found[1])
+    words = (errno.EACCES, errno.EMFILE, errno.ENOMEM, errno.EIO)
+    return next((number for number in words if os.strerror(number) in str(error)), None)
 
 
 def _is_panic(error: BaseException) -> bool:
@@ -289,5 +320,7 @@ def _reason(error: BaseException) -> str:
         return "too many files are open (`ulimit -n` raises the limit)"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
+    if (number := _system_number(error)) is not None:
+        return os.strerror(number)
     first = (str(error).splitlines() or [repr(error)])[0]
     return re.sub(r",? ?\S+\.rs:\d+:\d+.*", "", first).rstrip(". ")

@@ -8,18 +8,19 @@ that is not what was written is found out before a row of it is used or copied.
 from __future__ import annotations
 
 import base64
-import errno
 import hashlib
 import json
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from .checksum import checksum_of_file, digest
-from .durable import write_file
+from .checksum import checksum_of_file, digest, is_of_old_kind, renewed
+from .durable import forget_what_was_read, write_file
 
 NAME = "seal"
-_MAGIC = b"sketchseek seal 1\n"
+_MAGIC = b"sketchseek seal 2\n"
+_MAGIC_OF_OLD_SUMS = b"sketchseek seal 1\n"  # of programs that would take the sums of today for damage
 
 
 def identity_of(version: int, manifest: bytes) -> str:
@@ -42,15 +43,23 @@ class Seal:
 
     @classmethod
     def read(cls, folder: Path) -> Seal | None:
-        """That of the index in a folder; None when there is none, or not a whole one."""
+        """That of the index in a folder; None when there is none, or not a whole one.
+
+        OSError when the system doesn't let one read it: there may be one, and its sums must not be made up.
+        """
         try:
             content = (folder / NAME).read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        try:
             start = len(_MAGIC) + 16
-            if content[:start] != _MAGIC + digest(content[start:]):
+            if content[:start] not in (
+                magic + digest(content[start:]) for magic in (_MAGIC, _MAGIC_OF_OLD_SUMS)
+            ):
                 return None
             fields = json.loads(content[start:])
             return cls(int(fields["version"]), base64.b64decode(fields["manifest"]), dict(fields["sums"]))
-        except (OSError, ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError):
             return None
 
     def save(self, folder: Path) -> None:
@@ -59,29 +68,44 @@ class Seal:
         text = json.dumps({"version": self.version, "sums": self.sums, "manifest": manifest}).encode()
         write_file(folder / NAME, _MAGIC + digest(text) + text)
 
+    def renewed(self, table: Path, most: int) -> dict[str, str]:
+        """The checksums, those of the old kind by the present kind for files that have what they had.
+
+        most : bytes that are read for it; what is more waits for the next time.
+        """
+        sums = dict(self.sums)
+        for name, total in self.sums.items():
+            length = int(total.partition("-")[0])
+            if is_of_old_kind(total) and length <= most:
+                most -= length
+                with suppress(OSError):
+                    sums[name] = renewed(table / name, total)
+        return sums
+
     def missing(self, table: Path) -> list[str]:
-        """Files of the version that the table lacks, or that have another length."""
+        """Files of the version that the table lacks, or that have another length; OSError as below."""
         return [n for n, total in self.sums.items() if _length(table / n) != int(total.partition("-")[0])]
 
     def differs(self, table: Path, name: str) -> str | None:
         """Why a file isn't what was written; None when it is, or nobody noted what was.
 
-        OSError when the system doesn't let one read it: that says nothing about the file.
+        Said is only what was read twice, the second time from the disk. OSError when the system doesn't let
+        one read it: that says nothing about the file.
         """
-        try:
-            if name in self.sums and checksum_of_file(table / name) != self.sums[name]:
-                return "its content has changed"
-        except FileNotFoundError:
-            return "it is gone"
-        except OSError as error:
-            if error.errno != errno.EIO:
-                raise
-            return "the disk can't read it"
-        return None
+        path, reason = table / name, None
+        for _ in range(2 if name in self.sums else 0):
+            try:
+                if checksum_of_file(path, like=self.sums[name]) == self.sums[name]:
+                    return None
+                reason = "its content has changed"
+                forget_what_was_read(path)
+            except FileNotFoundError:
+                reason = "it is gone"
+        return reason
 
 
 def _length(path: Path) -> int | None:
     try:
         return os.stat(path).st_size
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
     from .store import Store, Version
 
-MAGIC = b"sketchseek snapshot 6\n"
+MAGIC = b"sketchseek snapshot 7\n"
+_MAGIC_OF_OLD_SUMS = b"sketchseek snapshot 6\n"
 COPIED_BYTES = 2**28
 """A file up to this long is read into memory, where nothing can happen to it; a longer one is mapped."""
 _ALIGNMENT = 64
@@ -83,6 +84,28 @@ class Snapshot:
         start = int(self.path_ends[number - 1]) if number else 0
         return os.fsdecode(self.paths[start : int(self.path_ends[number])].tobytes())
 
+    def rows(self, numbers: Iterable[int]) -> Iterator[dict[str, Any]]:
+        """What it knows of pictures, as columns of the table: all but size, time, digest and thumbnail."""
+        ends = np.cumsum(self.views, dtype=np.int64)
+        for number in numbers:
+            first = int(ends[number] - self.views[number])
+            others = slice(first + 1, int(ends[number]))
+            vector = None if self.expansion is None else self.expansion[number]
+            yield {
+                "id": self.ids[number].decode(),
+                "path": os.fsencode(self.path(number)),
+                "width": int(self.width[number]),
+                "height": int(self.height[number]),
+                "is_line_art": bool(self.is_line_art[number]),
+                "code": self.codes[first].tobytes(),
+                "norms": self.norms[first].tobytes(),
+                "frame": self.frames[first].tobytes(),
+                "windows": self.codes[others].tobytes(),
+                "window_frames": self.frames[others].tobytes(),
+                "smallest": self.recipe.smallest,
+                "expansion": None if vector is None or np.isnan(vector).any() else vector.tobytes(),
+            }
+
     def is_intact(self) -> bool:
         """Whether nobody has written to the file it is mapped from: cut short, it would end the program."""
         return self.mapping is None or self.mapping.is_intact()
@@ -132,7 +155,7 @@ class Snapshot:
 
     @classmethod
     def _from(cls, file: IO[bytes], identity: str) -> Snapshot | None:
-        if file.read(len(MAGIC)) != MAGIC:
+        if file.read(len(MAGIC)) not in (MAGIC, _MAGIC_OF_OLD_SUMS):
             return None
         size = os.fstat(file.fileno()).st_size
         length, expected = int.from_bytes(file.read(8), "little"), file.read(_DIGEST)
@@ -150,7 +173,7 @@ class Snapshot:
         if size <= COPIED_BYTES:
             file.seek(0)
             content = np.frombuffer(file.read(), np.uint8)
-            if not all(checksum(content[e.offset : e.end]) == e.sum for e in listing):
+            if not all(checksum(content[e.offset : e.end], e.sum) == e.sum for e in listing):
                 return None
         else:
             mapping = _Mapping(file, listing)
@@ -239,7 +262,7 @@ class _Mapping:
         """Whether every array has its checksum. Read, not mapped: there a disk's error would be a signal."""
         try:
             return self.is_intact() and all(
-                checksum_of_part(self._descriptor, entry.offset, entry.end) == entry.sum
+                checksum_of_part(self._descriptor, entry.offset, entry.end, entry.sum) == entry.sum
                 for entry in self._listing
             )
         except OSError:

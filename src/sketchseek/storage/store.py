@@ -13,7 +13,7 @@ import os
 import random
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -136,7 +136,7 @@ class Version:
 
         One that was found to be so, and has the same time since, is not read once more unless `again`.
         """
-        seal = None if self.location.is_uri else Seal.read(self.location.folder)
+        seal = self.location.seal()
         if seal is None:
             return
         table = Path(self.location.table)
@@ -287,10 +287,15 @@ class Store:
 
     def check_lengths(self) -> None:
         """Raise DamagedError when a file is gone or cut short. Little is read: flipped bits are not seen."""
-        seal = None if self.location.is_uri else Seal.read(self.location.folder)
-        if seal is not None and seal.identity == self.current.identity:
-            for name in seal.missing(Path(self.location.table)):
-                raise damaged(self.location, f"{name}: it is gone or cut short")
+        seal = self.location.seal()
+        if seal is None or seal.identity != self.current.identity:
+            return
+        try:
+            missing = seal.missing(Path(self.location.table))
+        except OSError as error:
+            raise unreadable(self.location, error) from error
+        for name in missing:
+            raise damaged(self.location, f"{name}: it is gone or cut short")
 
     def seal(self) -> None:
         """Note the checksums of files that nobody noted them of."""
@@ -301,11 +306,18 @@ class Store:
         """What the index takes; in an object store, what its newest version takes."""
         if self.location.is_uri:
             return sum(f.file_size_bytes or 0 for g in self.dataset.get_fragments() for f in g.data_files())
+
+        def unless_gone(error: OSError) -> None:
+            if not isinstance(error, FileNotFoundError):  # of a version before: somebody else writes
+                raise unreadable(self.location, error) from error
+
         total = 0
-        for folder, _, names in os.walk(self.location.folder):
+        for folder, _, names in os.walk(self.location.folder, onerror=unless_gone):
             for name in names:
-                with suppress(FileNotFoundError):  # somebody else writes, and it was of a version before
+                try:
                     total += os.stat(os.path.join(folder, name)).st_size
+                except OSError as error:
+                    unless_gone(error)
         return total
 
     def commit(self, prepare: Callable[[], Change]) -> Change:
@@ -335,13 +347,16 @@ class Store:
         raise SketchseekError(f"Others write to the index in {self.location} all the time: try again later.")
 
     def _apply(self, change: Change) -> None:
+        self._write(change.rows, *self._without(change.forget))
+
+    def _write(self, rows: pa.Table | None, updated: list[Any], removed: list[int]) -> None:
+        """Commit new rows, fragments that are otherwise now, and that some are no more."""
         import lance
         from lance.fragment import write_fragments
 
-        updated, removed = self._without(change.forget)
         new = []
-        if change.rows is not None and len(change.rows) > 0:
-            new = write_fragments(change.rows, self.location.table, schema=change.rows.schema, mode="append")
+        if rows is not None and len(rows) > 0:
+            new = write_fragments(rows, self.location.table, schema=rows.schema, mode="append")
         self._sync_data(new)
         if not self.location.is_uri:
             root = Path(self.location.table)
@@ -403,8 +418,8 @@ class Store:
         if not self.location.is_uri:
             manifest, table = self.location.manifest(version.number), Path(self.location.table)
             sync_files([manifest])
-            before = Seal.read(self.location.folder)
-            known = before.sums if before is not None else {}
+            before = self.location.seal()
+            known = before.renewed(table, most=LITTLE) if before is not None else {}
             names = _files_of(dataset.get_fragments())
             sums = {name: known.get(name) or checksum_of_file(table / name) for name in names}
             Seal(version.number, manifest.read_bytes(), sums).save(self.location.folder)
@@ -470,18 +485,17 @@ class Store:
 
         self._in_turn(work)
 
-    def drop(self, fragments: Iterable[int]) -> None:
-        """Give up fragments, by their ids: what is damaged in them can't be read."""
-        import lance
+    def replace(self, prepare: Callable[[], tuple[Collection[int], pa.Table | None]]) -> None:
+        """Give up fragments for rows that take the place of theirs, in one commit.
 
-        gone = set(fragments)
+        `prepare` looks at the newest version when no other writer can come between, and says which fragments,
+        by their ids, and which rows.
+        """
 
         def work() -> None:
-            there = {fragment.fragment_id for fragment in self.dataset.get_fragments()}
-            operation = lance.LanceOperation.Delete([], sorted(there & gone), "damaged")
-            self._committed(
-                lance.LanceDataset.commit(self.location.table, operation, read_version=self.version)
-            )
+            gone, rows = prepare()
+            if gone:
+                self._write(rows, [], sorted(gone))
 
         self._in_turn(work)
 

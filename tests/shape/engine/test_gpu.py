@@ -188,6 +188,6 @@ def test_the_rest_is_the_native_engines() -> None:
             getattr(mine.locate(query(NEAR), ids), name), getattr(native.locate(query(NEAR), ids), name)
         )
     np.testing.assert_array_equal(mine.project(query(NEAR), 1), native.project(query(NEAR), 1))
-    np.testing.assert_array_equal(mine.energy(ids), native.energy(ids))
+    assert mine.host.build == native.build
     with pytest.raises(ValueError, match="settings"):
         mine.top(query(Settings.preset("precise")), 1)

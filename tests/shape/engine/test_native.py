@@ -9,13 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from reference.alignment import Start
+from reference.engine import ReferenceEngine
+from reference.kernels import InspectedEngine as NativeEngine
+from reference.kernels import densities
 from sketchseek.contours.made_up import random_curves
 from sketchseek.errors import SketchseekError
 from sketchseek.shape.descriptor import decode, describe, encode, norms
 from sketchseek.shape.engine import _engine, best_of_groups
-from sketchseek.shape.engine.native import VARIABLE, NativeEngine, build_name, densities, describe_sizes
-from sketchseek.shape.engine.reference import ReferenceEngine
-from sketchseek.shape.placement import Placement, Start
+from sketchseek.shape.engine.native import VARIABLE, build_name, describe_sizes
+from sketchseek.shape.placement import Placement
 from sketchseek.shape.query import Query
 from sketchseek.shape.settings import PRESETS, Settings, X, Y
 

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from test_native import assert_settles
 
+from reference.engine import ReferenceEngine
+from reference.kernels import InspectedEngine as NativeEngine
 from sketchseek.contours import picture_contours
 from sketchseek.contours.detectors import get_detector
 from sketchseek.contours.drawing import Sketch
 from sketchseek.contours.points import Points
 from sketchseek.shape.descriptor import describe, encode, norms
-from sketchseek.shape.engine.native import NativeEngine
-from sketchseek.shape.engine.reference import ReferenceEngine
 from sketchseek.shape.query import Query
 from sketchseek.shape.settings import PRESETS, Settings, X, Y
 

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from test_native import BUILDS, made, start_of
 
+from reference.kernels import InspectedEngine as NativeEngine
 from sketchseek.contours.made_up import random_curves
-from sketchseek.shape.engine.native import VARIABLE, NativeEngine, largest_sums, select
+from sketchseek.shape.engine.native import VARIABLE, largest_sums, select
 from sketchseek.shape.placement import Placement
 from sketchseek.shape.query import Query
 from sketchseek.shape.settings import Settings, X, Y

@@ -8,8 +8,8 @@ import numpy as np
 
 from ...contours import strength_to_points
 from ...contours.detectors.canny import Canny
-from ...shape.alignment import binary_2d, evaluate_1d, evaluate_2d, polynomial_1d, polynomial_2d
 from ...shape.descriptor import describe, norms, projection
+from ...shape.polynomial import binary_2d, evaluate_1d, evaluate_2d, polynomial_1d, polynomial_2d
 from ...shape.query import Query
 from ...shape.settings import FULL, Settings, X, Y
 from ..planted import plant, random_background

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...errors import SketchseekError
-from ...shape.alignment import evaluate_1d, evaluate_2d, polynomial_1d, polynomial_2d
 from ...shape.descriptor import describe, norms, projection
+from ...shape.polynomial import evaluate_1d, evaluate_2d, polynomial_1d, polynomial_2d
 from ...shape.query import Query
 from ...shape.settings import FULL, Settings, X, Y
 from ..datasets import data_folder, load

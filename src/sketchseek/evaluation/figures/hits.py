@@ -8,7 +8,8 @@ import numpy as np
 
 from ...contours import strength_to_points
 from ...contours.detectors.canny import Canny
-from ...search.search import Options, search
+from ...search.options import Options
+from ...search.search import search
 from ...search.view import PictureContours, view_of
 from ...shape.settings import Settings
 from ..planted import plant, random_background

@@ -4,7 +4,6 @@ import { placed } from "./page/geometry.js";
 const HERE = new URL(".", import.meta.url);
 const PARTS_KEPT = 64; // files of thumbnails that stay in memory
 const MOST_WORKERS = 4; // that scan a large collection together
-const CANDIDATES = 500; // pictures that a scan finds at least
 
 /** What went wrong, as a sentence. status: 422 for a drawing that cannot be searched for, 0 where nobody answered. */
 export class Problem extends Error {
@@ -129,6 +128,12 @@ export class Collection {
   get title() { return this.#index.title; }
   get version() { return this.#index.version; }
 
+  /** Some pictures to begin with, and drawings that lead back to one: with `strokes`. */
+  get some() { return this.#index.begin.pictures.map((number) => this.#known(number)); }
+  get examples() {
+    return this.#index.begin.examples.map(({ number, strokes }) => ({ ...this.#known(number), strokes }));
+  }
+
   /** The best k pictures after the first `offset` for strokes [[[x, y], ...], ...], as `search --json` gives them.
    *  turn: degrees either way, or "any". A search that is overtaken by a newer one rejects with an AbortError. */
   async search(strokes, { k = 20, offset = 0, mirror = true, turn = 0 } = {}) {
@@ -142,7 +147,7 @@ export class Collection {
     return { pictures: this.pictures, present: rounded(answer.present, 6), hits, took_ms: performance.now() - started };
   }
 
-  /** The rows of the best pictures, by the workers that have a part each. */
+  /** The rows of the best pictures, best first, by the workers that have a part each. */
   async #scanned(query) {
     const parts = await Promise.all(this.#others.map(({ line }) => line.ask("scan", query)));
     const found = [];
@@ -150,16 +155,17 @@ export class Collection {
       for (let at = 0; at < part.length; at += 2) found.push([this.#others[i].first + part[at], part[at + 1]]);
     });
     found.sort((a, b) => b[1] - a[1] || a[0] - b[0]);
-    return found.slice(0, Math.max(CANDIDATES, query.offset + query.k)).map(([row]) => row);
+    return found.map(([row]) => row);
   }
 
   #hits({ places, fields }, offset, strokes) {
     const hits = [];
-    for (let at = 0; at < places.length; at += fields) {
-      const [hit, picture, score, confidence, scale, mirrored, rotation, dx, dy, ...box] = places.subarray(at, at + fields);
+    for (let at = 0; at < places.length; at += fields.length) {
+      const { hit, picture, score, confidence, scale, mirrored, rotation, dx, dy, x0, y0, x1, y1 } =
+        Object.fromEntries(fields.map((name, i) => [name, places[at + i]]));
       const place = {
         score: rounded(score, 6), scale: rounded(scale, 4), mirrored: mirrored === 1,
-        rotation: rounded((rotation * 180) / Math.PI, 1), box,
+        rotation: rounded((rotation * 180) / Math.PI, 1), box: [x0, y0, x1, y1],
       };
       place.outline = placed(strokes, place);
       if (hits[hit]) hits[hit].also.push(place);

@@ -29,11 +29,11 @@ async function ask(path, options) {
 }
 
 const send = (path, body, signal) =>
-  ask(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body), signal });
+  ask(path, { method: "POST", headers: { "content-type": "application/json", accept: "application/json" }, body: JSON.stringify(body), signal });
 
 /** Hits for strokes or for a picture; the server drops an older search of this page that still waits. */
 export function search(query, signal) {
-  const { picture, ...options } = { ...query, page };
+  const { picture, ...options } = { ...query, page, outlines: false }; // the page places the drawing itself
   if (!picture) return send("api/search", options, signal);
   const body = new FormData();
   body.append("picture", picture);
@@ -41,14 +41,8 @@ export function search(query, signal) {
   return ask("api/search", { method: "POST", body, signal });
 }
 
-/** Why a hit matched, as a picture: a Blob. */
-export async function explain(query, hit) {
-  const options = { method: "POST", headers: { "content-type": "application/json" } };
-  const response = await reach("api/explain", { ...options, body: JSON.stringify({ ...query, id: hit.id }) });
-  if (response.ok) return response.blob();
-  const { detail } = await response.json().catch(() => ({}));
-  throw new Problem(detail ?? "This could not be explained.", response.status);
-}
+/** Why a hit matched: { sentence, details, points: [[x, y, support], ...] }. */
+export const explain = (query, hit) => send("api/explain", { ...query, id: hit.id });
 
 /** The strokes in a picture or SVG file, and whether it is a photograph: { strokes, photograph }. */
 export function trace(file) {
@@ -58,6 +52,9 @@ export function trace(file) {
 }
 
 export const index = () => ask("api/index", { cache: "no-store" });
+/** What to begin with: some pictures, and drawings { strokes, picture } that lead back to one. */
+export const pictures = () => ask("api/pictures", { cache: "no-store" });
+export const examples = () => ask("api/examples", { cache: "no-store" });
 export const folders = () => ask("api/folders", { cache: "no-store" });
 export const reveal = (hit) => send(`${pictureURL(hit)}/reveal`, {});
 export const archiveURL = (hits) => `api/archive?${hits.map(({ id }) => `id=${encodeURIComponent(id)}`).join("&")}`;

@@ -1,22 +1,27 @@
-// What an answer is worth: whether the thing is here at all, how many hits look right, where the list may end.
+// What an answer is worth: how many hits look right, which show the same, where the list may end.
 
+const RIGHT = 0.5; // a hit that is right more often than not looks right
+const PERHAPS = 0.35; // less likely than this, the collection does not have it
 const CHANCE = 0.1; // of hits less sure than this, hardly one in ten is right
 const FEWEST = 12; // so many are shown whatever they are worth
 const NO_SHAPE = 0.28; // the cosine that a drawing has with just any picture
 const SHAPE = 0.45; // and the one from which on its outline says something
 
+/** How many of the first hits look right; what follows is the closest there is. */
+export function looksRight({ present, hits }) {
+  const first = hits.findIndex((hit) => hit.confidence < RIGHT);
+  return present < RIGHT ? 0 : first < 0 ? hits.length : first;
+}
+
 /** The heading above the hits. `present` is how likely the collection has the thing at all. */
-export function verdict({ present, hits }) {
-  if (present === undefined) return "Best matches";
-  if (present < 0.35) return "Probably not here";
-  if (present < 0.65) return "Perhaps here";
-  const right = hits.reduce((sum, hit) => sum + hit.confidence, 0);
-  return right < 1.5 ? "Probably here" : right < 8 ? "A few look right" : "Many look right";
+export function verdict(answer) {
+  const right = looksRight(answer);
+  if (right) return right === 1 ? "1 looks right" : `${right} look right`;
+  return answer.present < PERHAPS ? "Nothing looks right: the closest there is" : "Perhaps among these";
 }
 
 /** How many of these hits, which are best first, are better than chance; `from` is how many came before. */
-export function worth({ present, hits }, from = 0) {
-  if (present === undefined) return hits.length;
+export function worth({ hits }, from = 0) {
   const good = hits.findIndex((hit, i) => hit.confidence < CHANCE && from + i >= FEWEST);
   return good < 0 ? hits.length : good;
 }
@@ -24,7 +29,17 @@ export function worth({ present, hits }, from = 0) {
 /** What to say below these hits where what follows them is no better than chance. */
 export const farewell = (hits) => hits.every((hit) => hit.confidence >= CHANCE)
   ? "These are all the matches worth showing."
-  : "What follows is no better than chance.";
+  : "The rest looks no more like it than any picture would.";
 
-/** How far the drawing's shape supports a hit, from 0 (something else brought it) to 1. */
-export const support = ({ score }) => Math.max(0, Math.min(1, (score - NO_SHAPE) / (SHAPE - NO_SHAPE)));
+/** How strongly to draw the outline on a hit, from 0 (its shape has nothing to do with it) to 1. */
+export const support = ({ score, confidence }) =>
+  Math.max(0, Math.min(1, (score - NO_SHAPE) / (SHAPE - NO_SHAPE))) * Math.min(1, 0.4 + 2 * confidence);
+
+/** Whether two hits show the same: copies, which fit alike to the last digit, or an icon's outline and filled variant. */
+export function isSame(a, b) {
+  const off = Math.max(...a.box.map((side, i) => Math.abs(side / a.width - b.box[i] / b.width)));
+  const shape = Math.abs(a.width / a.height - b.width / b.height);
+  const stem = ({ picture }) => picture.split("/").at(-1).replace(/([-_ ](filled?|outlined?|copy|\(\d+\)))*\.\w+$/i, "");
+  return shape < 0.01 && a.mirrored === b.mirrored &&
+    ((off < 0.002 && Math.abs(a.score - b.score) < 2e-4) || (off < 0.06 && stem(a) === stem(b)));
+}

@@ -1,10 +1,10 @@
 // Ties the sketchbook to the search.
 import * as api from "./api.js";
-import { EXAMPLES, exampleIcon, strokesOf } from "./examples.js";
+import { showExamples, showWall } from "./examples.js";
 import { Folders } from "./folders.js";
 import { fit, outline, placed } from "./geometry.js";
-import { farewell, verdict, worth } from "./judgement.js";
-import { download, keep, restore } from "./memory.js";
+import { farewell, looksRight, verdict, worth } from "./judgement.js";
+import { download, keep, noted, restore } from "./memory.js";
 import { Photo, readPhoto } from "./photo.js";
 import { Picks } from "./picks.js";
 import { Results } from "./results.js";
@@ -14,6 +14,7 @@ import { Viewer } from "./viewer.js";
 
 const PAGE_OF_HITS = 24;
 const MOST_IN_ZIP = 200;
+const LEGEND = "sketchseek.legend"; // noted where somebody has seen it
 const LOOK = { calm: 15000, waiting: 2000 }; // ms between two looks at the server
 const find = (selector) => document.querySelector(selector);
 const pad = new Sketchpad(find("#paper"));
@@ -60,6 +61,7 @@ let end = null; // why there is nothing left to scroll to, as a sentence
 let held = []; // hits that are no better than chance: they wait until somebody wants them
 let everything = false; // somebody did
 let liked = false; // the search asks for more like the selected pictures
+let greeted = null; // the version of the collection whose pictures and examples are on the first page
 
 // --- tools ---------------------------------------------------------------------------------------
 
@@ -67,12 +69,12 @@ const TOOLS = {
   pencil: "arrow keys move the pencil, space puts it down and lifts it, Escape drops the line.",
   line: "arrow keys move to where the line begins, space begins it and ends it.",
   ellipse: "arrow keys move to a corner of the ellipse, space begins it and ends it.",
-  eraser: "arrow keys move the eraser, space puts it down and lifts it.",
   rubber: "arrow keys move the eraser, space puts it down and lifts it.",
   hand: "arrow keys move what is drawn, plus and minus resize it, space chooses one stroke after the other.",
 };
-const KEYS = { p: "pencil", l: "line", o: "ellipse", e: "eraser", r: "rubber", m: "hand", delete: "clear" };
+const KEYS = { p: "pencil", l: "line", o: "ellipse", e: "rubber", r: "rubber", m: "hand", delete: "clear", "?": "keys" };
 const actions = {
+  keys: () => find("#help").showModal(),
   ...Object.fromEntries(Object.keys(TOOLS).map((tool) => [tool, () => choose(tool)])),
   undo: () => pad.undo(),
   redo: () => pad.redo(),
@@ -92,17 +94,30 @@ const actions = {
     }
   },
 };
-for (const [name, action] of Object.entries(actions)) find(`#${name}`).addEventListener("click", action);
+for (const [name, action] of Object.entries(actions)) {
+  find(`#${name}`).addEventListener("click", () => {
+    find("#more").open = false;
+    action();
+  });
+}
+
+// A menu closes when something else is meant.
+const closeMenus = (except) => {
+  for (const menu of document.querySelectorAll(".menu[open]")) menu.open = menu === except;
+};
+addEventListener("pointerdown", ({ target }) => closeMenus(target.closest(".menu")));
+addEventListener("keydown", ({ key }) => key === "Escape" && closeMenus());
 
 function choose(tool) {
   pad.tool = tool;
   for (const name of Object.keys(TOOLS)) find(`#${name}`).setAttribute("aria-pressed", name === tool);
   find("#paper").dataset.tool = tool;
   find("#how-keys").textContent = TOOLS[tool];
+  find("#more").classList.toggle("chosen", Boolean(find(`#more [aria-pressed="true"]`)));
 }
 
 addEventListener("keydown", (event) => {
-  if (find("#viewer").open || event.target.matches("input:not([type=checkbox]), select")) return;
+  if (find("dialog[open]") || event.target.matches("input:not([type=checkbox]), select")) return;
   const key = event.key.toLowerCase();
   const command = event.ctrlKey || event.metaKey;
   let action = null;
@@ -190,7 +205,7 @@ const BLENDS = [
   ["mostly shape", { blend: 0.3 }],
   ["shape and meaning", {}],
   ["mostly meaning", { blend: 2 }],
-  ["meaning alone", { blend: 8 }],
+  ["meaning alone", { blend: 5 }],
 ];
 
 function showBlend() {
@@ -211,13 +226,12 @@ const query = () => ({
   ...(folders.chosen && { folder: folders.chosen.folder }),
 });
 
-/** The hits of an answer, with an outline for each further place: the strokes there, or its box. */
-function placedHits(answer, { strokes }) {
-  const around = ([x0, y0, x1, y1]) => [[[x0, y0], [x1, y0], [x1, y1], [x0, y1], [x0, y0]]];
-  for (const { also = [] } of answer.hits) {
-    for (const place of also) place.outline ??= strokes ? placed(strokes, place) : around(place.box);
+/** The hits of an answer, with an outline for each place: the drawing, which is sent once, placed there. */
+function placedHits({ hits, drawing }) {
+  for (const hit of hits) {
+    for (const place of [hit, ...(hit.also ?? [])]) place.outline ??= placed(drawing, place);
   }
-  return answer.hits;
+  return hits;
 }
 
 /** Search for what is drawn. New hits are shown from their top, unless nobody asked for them (`inPlace`). */
@@ -237,9 +251,9 @@ async function search({ inPlace = false } = {}) {
   performance.mark("search");
   try {
     const answer = await patiently(() => api.search(wanted, mine.signal), current);
-    const hits = placedHits(answer, wanted);
+    const hits = placedHits(answer);
     const good = worth(answer);
-    if (!(await results.show(hits.slice(0, good), current))) return;
+    if (!(await results.show(hits.slice(0, good), current, looksRight(answer)))) return;
     performance.measure("pen up to results", "search");
     shown = wanted;
     everything = false;
@@ -281,11 +295,18 @@ function explain(answer) {
   const part = answer.covered < 1 ? ` (${Math.round(100 * answer.covered)}% of the collection answered in time)` : "";
   find("#status").textContent = answer.hits.length
     ? `Best of ${counted(folders.chosen?.pictures ?? answer.pictures)}, in ${Math.max(1, Math.round(answer.took_ms))} ms${part}`
-    : `Nothing like it among ${counted(answer.pictures)}${part}`;
+    : `Nothing among ${counted(answer.pictures)}${part}`;
+  if (answer.note) find("#status").textContent += `. ${answer.note}`;
   if (!answer.hits.length) notice("nothing");
   find("#answers h2").textContent = shown.picked ? "More like these" : verdict(answer);
   find("#answers h2").hidden = false;
+  find("#legend").hidden = !answer.hits.length || noted(LEGEND) !== null;
 }
+
+find("#legend button").addEventListener("click", () => {
+  find("#legend").hidden = true;
+  noted(LEGEND, "seen");
+});
 
 function trouble(problem) {
   find("#status").textContent = "";
@@ -341,7 +362,7 @@ async function showMore() {
   try {
     const answer = await api.search({ ...before, offset: from }, asking.signal);
     if (shown !== before || from !== results.hits.length) return;
-    const hits = placedHits(answer, before);
+    const hits = placedHits(answer);
     const good = everything ? hits.length : worth(answer, from);
     results.append(hits.slice(0, good));
     showEnding(answer, hits.slice(good));
@@ -447,7 +468,7 @@ function regain() {
 }
 
 function showWelcome() {
-  find("#answers h2").hidden = true;
+  find("#answers h2").hidden = find("#legend").hidden = true;
   find("#status").textContent = "";
   held = [];
   showEnd(null);
@@ -455,7 +476,22 @@ function showWelcome() {
   if (!collection.pictures) {
     find("#command").textContent = collection.command;
     notice("first-visit");
-  } else notice("invitation");
+  } else {
+    notice("invitation");
+    greet();
+  }
+}
+
+/** Show what the collection itself offers to begin with. */
+async function greet() {
+  if (greeted === collection.version) return;
+  greeted = collection.version;
+  try {
+    showWall(find("#wall"), await api.pictures(), api.thumbnailURL);
+    showExamples(find("#examples"), await api.examples(), (strokes) => pad.replace(strokes));
+  } catch {
+    greeted = null; // a first page without them will do; the next look asks again
+  }
 }
 find("#copy-command").addEventListener("click", async () => {
   await navigator.clipboard?.writeText(find("#command").textContent).catch(() => {});
@@ -466,13 +502,16 @@ function notice(name) {
   for (const element of document.querySelectorAll(".notice")) element.hidden = element.id !== name;
 }
 
-for (const example of EXAMPLES) {
-  const button = document.createElement("button");
-  button.type = "button";
-  button.append(exampleIcon(example), example.name);
-  button.addEventListener("click", () => pad.replace(strokesOf(example)));
-  find("#examples").append(button);
-}
+// On a phone, what is drawn stays in sight as a strip while one looks at the hits; a tap opens the paper again.
+const book = find("#book");
+addEventListener("scroll", () => {
+  const away = innerWidth <= 896 && innerHeight > innerWidth && scrollY > book.offsetTop + book.offsetHeight - 96;
+  if (away === document.body.matches(".strip")) return;
+  book.style.blockSize = away ? `${book.offsetHeight}px` : "";
+  document.body.classList.toggle("strip", away);
+  find("#reopen").hidden = !away;
+}, { passive: true });
+find("#reopen").addEventListener("click", () => scrollTo({ top: 0 }));
 
 restore(pad);
 await look();

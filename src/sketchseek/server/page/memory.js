@@ -3,19 +3,25 @@ import { decode, encode } from "./link.js";
 
 const KEPT = "sketchseek.drawing";
 
+/** What this browser has noted under a name; with a text, note it. Where storage is full or forbidden, nothing is. */
+export function noted(name, text) {
+  try {
+    if (text !== undefined) localStorage.setItem(name, text);
+    return localStorage.getItem(name);
+  } catch {
+    return null;
+  }
+}
+
 export function keep(strokes) {
   const text = strokes.length ? encode(strokes) : "";
   history.replaceState(null, "", text ? `#${text}` : location.pathname);
-  try {
-    localStorage.setItem(KEPT, JSON.stringify({ link: text, strokes }));
-  } catch {
-    // A full or forbidden storage costs the memory of this drawing, nothing else.
-  }
+  noted(KEPT, JSON.stringify({ link: text, strokes }));
 }
 
 function kept() {
   try {
-    const { link, strokes } = JSON.parse(localStorage.getItem(KEPT));
+    const { link, strokes } = JSON.parse(noted(KEPT));
     const sound = strokes.every((stroke) => stroke.length && stroke.every((p) => p.length === 3 && p.every(Number.isFinite)));
     return sound ? { link, strokes } : null;
   } catch {

@@ -21,7 +21,7 @@ export class Picks {
     const elsewhere = all.filter(({ id }) => !isShown(id)).length;
     this.#bar.querySelector("output").textContent = [
       picked.length && count(picked.length, "selected"),
-      rejected.length && count(rejected.length, "not meant"),
+      rejected.length && count(rejected.length, "ruled out"),
       elsewhere && `${elsewhere} of them not among these hits`,
     ].filter(Boolean).join(", ");
     const list = this.#bar.querySelector("ul");
@@ -31,7 +31,7 @@ export class Picks {
       item.classList.toggle("rejected", rejected.some(({ id }) => id === item.dataset.id));
     }
     this.#bar.querySelector("#more-like").textContent =
-      !rejected.length ? "More like these" : picked.length ? "More like these, not those" : "Nothing like these";
+      !rejected.length ? "More like these" : picked.length ? "More like these, not those" : "Search without these";
     for (const deed of ["#list", "#zip"]) this.#bar.querySelector(deed).hidden = !picked.length;
   }
 
@@ -40,7 +40,7 @@ export class Picks {
     item.dataset.id = hit.id;
     const button = document.createElement("button");
     button.type = "button";
-    button.title = `Untick ${fileName(hit)}`;
+    button.title = `Let go of ${fileName(hit)}`;
     button.setAttribute("aria-label", button.title);
     button.append(load(Object.assign(new Image(), { alt: "" }), this.#thumbnail(hit)));
     button.addEventListener("click", () => this.#onDrop(hit));

@@ -1,8 +1,9 @@
 // The grid of hits. A picture that stays keeps its element, so nothing flickers while one draws.
 import { pathData } from "./geometry.js";
-import { support } from "./judgement.js";
+import { isSame, support } from "./judgement.js";
 
 const SVG = "http://www.w3.org/2000/svg";
+const LONG = 450; // ms that a finger rests on a picture to select it
 const PATIENCE = 120; // ms to wait for new thumbnails before showing what has come
 
 /** The sketch's strokes in green where they were found, as an SVG over the picture: the fainter, the less the
@@ -28,7 +29,6 @@ export function placeOutline(svg, hit) {
   for (const path of own) path.setAttribute("d", pathData(hit.outline));
 }
 
-export const percent = (hit) => Math.round(100 * hit.confidence);
 export const fileName = (hit) => hit.title ?? hit.picture.split("/").at(-1);
 
 /** Show what is at an address, or at one that is still to come. */
@@ -38,22 +38,15 @@ export function load(image, address) {
   return image;
 }
 
-/** How sure the program is, as a bar. */
-export function showSureness(meter, hit) {
-  const sure = percent(hit);
-  meter.setAttribute("aria-valuenow", sure);
-  meter.setAttribute("aria-valuetext", `${sure}% sure`);
-  meter.title = `${sure}% sure`;
-  meter.firstElementChild.style.inlineSize = `${sure}%`;
-}
-
 export class Results {
-  hits = [];
+  hits = []; // those that show the same one after the other
   picked = new Map(); // id -> hit: it stays picked when other hits are shown
   rejected = new Map(); // the same for those that are not what was meant
   #grid;
   #template;
-  #tiles = new Map();
+  #tiles = new Map(); // id of a stack's top -> its element
+  #stacks = [];
+  #divider = Object.assign(document.createElement("li"), { className: "divider", textContent: "The closest there is" });
   #thumbnail;
   #onOpen;
   #onPick;
@@ -67,16 +60,23 @@ export class Results {
     this.#onPick = onPick;
   }
 
-  /** Show these hits instead of what is there; `current` says whether they are still wanted. */
-  async show(hits, current) {
-    const tiles = new Map(hits.map((hit) => [hit.id, this.#tiles.get(hit.id) ?? this.#tile(hit)]));
+  /** Show these hits instead of what is there, the first `right` of which look right; `current` says whether they are
+   *  still wanted. */
+  async show(hits, current, right = 0) {
+    const stacks = [];
+    for (const hit of hits) this.#stackOf(hit, stacks).push(hit);
+    const tiles = new Map(stacks.map(([hit]) => [hit.id, this.#tiles.get(hit.id) ?? this.#tile(hit)]));
     await this.#ready([...tiles.values()].slice(0, 12));
     if (!current()) return false;
     this.#tiles = tiles;
-    this.hits = hits;
-    for (const hit of hits) this.#fill(tiles.get(hit.id), hit);
+    this.#stacks = stacks;
+    this.hits = stacks.flat();
+    for (const stack of stacks) this.#fill(tiles.get(stack[0].id), stack);
     const focused = document.activeElement;
-    this.#grid.replaceChildren(...tiles.values());
+    const below = stacks.findIndex(([hit]) => hits.indexOf(hit) >= right);
+    const all = [...tiles.values()];
+    if (below > 0) all.splice(below, 0, this.#divider);
+    this.#grid.replaceChildren(...all);
     if (focused !== document.activeElement && this.#grid.contains(focused)) focused.focus({ preventScroll: true });
     this.#onPick();
     return true;
@@ -85,18 +85,25 @@ export class Results {
   /** Show more hits below. */
   append(hits) {
     for (const hit of hits) {
-      if (this.#tiles.has(hit.id)) continue;
-      const tile = this.#tile(hit);
-      this.#tiles.set(hit.id, tile);
+      if (this.has(hit.id)) continue;
+      const stack = this.#stackOf(hit, this.#stacks);
+      stack.push(hit);
       this.hits.push(hit);
-      this.#fill(tile, hit);
-      this.#grid.append(tile);
+      const tile = this.#tiles.get(stack[0].id) ?? this.#tile(hit);
+      this.#tiles.set(stack[0].id, tile);
+      this.#fill(tile, stack);
+      if (!tile.isConnected) this.#grid.append(tile);
     }
+  }
+
+  /** The stack that a hit belongs on, which may be a new one. */
+  #stackOf(hit, stacks) {
+    return stacks.find(([top]) => isSame(top, hit)) ?? stacks[stacks.push([]) - 1];
   }
 
   /** Ask again for thumbnails that did not come. */
   retry() {
-    for (const hit of this.hits) {
+    for (const [hit] of this.#stacks) {
       const tile = this.#tiles.get(hit.id);
       if (!tile.matches(".missing")) continue;
       tile.classList.remove("missing");
@@ -104,10 +111,11 @@ export class Results {
     }
   }
 
-  has(id) { return this.#tiles.has(id); }
+  has(id) { return this.hits.some((hit) => hit.id === id); }
 
   clear() {
     this.hits = [];
+    this.#stacks = [];
     this.#tiles.clear();
     this.#grid.replaceChildren();
     this.#onPick();
@@ -148,7 +156,7 @@ export class Results {
     image.addEventListener("error", () => tile.classList.add("missing"));
     load(image, this.#thumbnail(hit));
     tile.querySelector(".frame").append(outlineOverlay(hit));
-    tile.querySelector(".open").addEventListener("click", () => this.#onOpen(hit.id));
+    this.#openable(tile.querySelector(".open"), hit);
     const box = tile.querySelector(".pick input");
     box.addEventListener("change", () => this.pick(this.#latest(hit), box.checked));
     tile.querySelector(".reject").addEventListener("click", () =>
@@ -158,20 +166,34 @@ export class Results {
     return tile;
   }
 
-  #fill(tile, hit) {
+  /** A click opens a hit; a long press selects it, where nothing hovers. */
+  #openable(button, hit) {
+    let timer = 0, pressed = false;
+    button.addEventListener("pointerdown", ({ pointerType }) => {
+      pressed = false;
+      if (pointerType === "touch") timer = setTimeout(() => {
+        pressed = true;
+        this.pick(this.#latest(hit), !this.picked.has(hit.id));
+      }, LONG);
+    });
+    for (const end of ["pointerup", "pointercancel", "pointerleave"]) button.addEventListener(end, () => clearTimeout(timer));
+    button.addEventListener("contextmenu", (event) => timer && event.preventDefault());
+    button.addEventListener("click", () => pressed || this.#onOpen(hit.id));
+  }
+
+  #fill(tile, [hit, ...same]) {
     placeOutline(tile.querySelector(".outline"), hit);
-    showSureness(tile.querySelector(".bar"), hit);
     const name = fileName(hit);
     tile.dataset.id = hit.id;
     tile.dataset.mirrored = hit.mirrored;
-    tile.querySelector(".open").setAttribute("aria-label", `${hit.rank}. ${name}, ${percent(hit)}% sure: look closer`);
+    tile.querySelector(".open").setAttribute("aria-label", `${hit.rank}. ${name}: look closer`);
     tile.querySelector(".open").title = name;
-    tile.querySelector(".sure").textContent = `${percent(hit)}%`;
     tile.querySelector(".pick input").setAttribute("aria-label", `Select ${name}`);
     tile.querySelector(".reject").setAttribute("aria-label", `Not this: ${name}`);
     const places = tile.querySelector(".places");
-    places.hidden = !hit.also?.length;
-    places.textContent = `${(hit.also?.length ?? 0) + 1} places`;
+    places.textContent = same.length ? `${same.length + 1} alike` : hit.also?.length ? `${hit.also.length + 1} places` : "";
+    places.hidden = !places.textContent;
+    tile.classList.toggle("stack", same.length > 0);
     this.#showMarks(hit.id);
   }
 

@@ -125,7 +125,7 @@ export class Sketchpad extends EventTarget {
     if (this.#action || ![0, 5].includes(event.button)) return;
     this.#canvas.setPointerCapture(event.pointerId);
     const turned = event.button === 5 && !REACH[this.#tool]; // 5: the pen's other end
-    this.#begin(event.pointerId, event.pointerType, turned ? "eraser" : this.#tool, this.#place(event));
+    this.#begin(event.pointerId, event.pointerType, turned ? "rubber" : this.#tool, this.#place(event));
     this.#extend(event);
   }
 

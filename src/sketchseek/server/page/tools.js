@@ -1,6 +1,6 @@
 // What a pointer does to the drawing. A tool is called where the pointer goes down, and gives a gesture:
 // `still`, the strokes that stay, and `live`, those that follow the pointer; `to(point, shift)` moves it on.
-import { cut, ellipse, fromSegment, line, snapped, squared } from "./geometry.js";
+import { cut, ellipse, line, snapped, squared } from "./geometry.js";
 
 const NEAR = 2; // closer points add nothing
 const far = (a, b) => Math.hypot(a[0] - b[0], a[1] - b[1]) >= NEAR;
@@ -32,23 +32,6 @@ const shape = (make) => (strokes, first) => ({
   },
 });
 
-/** Takes whole strokes. */
-function eraser(strokes, first) {
-  let from = first;
-  return {
-    still: strokes,
-    live: [],
-    to(point) {
-      const touched = (stroke) =>
-        stroke.some((p, i) => fromSegment(p, from, point) < REACH.eraser ||
-          (i > 0 && fromSegment(point, stroke[i - 1], p) < REACH.eraser));
-      const left = this.still.filter((stroke) => !touched(stroke));
-      if (left.length < this.still.length) this.still = left;
-      from = point;
-    },
-  };
-}
-
 /** Takes what it touches, and leaves the rest of each stroke. */
 function rubber(strokes, first) {
   let from = first;
@@ -67,13 +50,12 @@ function rubber(strokes, first) {
   };
 }
 
-/** How far the tools that take away reach. */
-export const REACH = { eraser: 22, rubber: 34 };
+/** How far tools that take away reach. */
+export const REACH = { rubber: 34 };
 
 export const TOOLS = {
   pencil,
   line: shape((a, b, shift) => line(a, shift ? snapped(a, b) : b)),
   ellipse: shape((a, b, shift) => ellipse(a, shift ? squared(a, b) : b)),
-  eraser,
   rubber,
 };

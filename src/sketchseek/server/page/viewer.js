@@ -1,5 +1,6 @@
 // One hit, large: the picture, the outline on it, the contours that the program saw, and where the file is.
-import { fileName, load, outlineOverlay, percent, showSureness } from "./results.js";
+import { densify, pathData } from "./geometry.js";
+import { fileName, load, outlineOverlay } from "./results.js";
 
 const SWIPE = 45; // px that a finger has to travel to turn the page
 const SMALL = "What is shown is the small picture that the index keeps.";
@@ -20,7 +21,7 @@ function layer(name, alt, source) {
 function facts(hit) {
   const turned = Math.round(hit.rotation ?? 0);
   return [
-    `${percent(hit)}% sure · number ${hit.rank} · found at ${Math.round(hit.scale * 100)}% size`,
+    `${Math.round(100 * hit.confidence)}% sure · number ${hit.rank} · found at ${Math.round(hit.scale * 100)}% size`,
     hit.mirrored && "mirrored",
     turned && `turned by ${Math.abs(turned)}° to the ${turned > 0 ? "right" : "left"}`,
     hit.also?.length && `and in ${hit.also.length} more ${hit.also.length === 1 ? "place" : "places"}`,
@@ -38,7 +39,7 @@ export class Viewer {
   /** `give` knows where things come from, all for a hit: `picture`, `thumbnail` and, if there are any,
    *  `contours` give addresses; `original` that of what "Open picture" opens, or null; `whyMissing(address)` says why one shows nothing; `more()` fetches further hits;
    *  `pick(hit, yes)` and `isPicked(hit)` select it; `say(text)` tells the visitor. `reveal(hit)` shows its file
-   *  and `within(hit)` looks in its folder alone, `explain(hit)` gives a Blob that shows why it matched; `can(name)`
+   *  and `within(hit)` looks in its folder alone, `explain(hit)` says why it matched; `can(name)`
    *  says whether these three can be done. */
   constructor(dialog, give) {
     this.#dialog = dialog;
@@ -132,25 +133,35 @@ export class Viewer {
     if (original) find(".original").href = original;
     for (const deed of ["reveal", "within", "explain"]) find(`.${deed}`).hidden = !this.#give.can(deed);
     find(".pick input").checked = this.#give.isPicked(hit);
-    showSureness(find(".bar"), hit);
     find(".why").hidden = true;
     find(".facts").textContent = facts(hit);
     find(".previous").disabled = this.#at === 0;
     find(".next").disabled = this.#at === this.#hits.length - 1 && !this.#give.hasMore();
   }
 
+  /** Say why, and colour the outline by what it met: well, partly, not. */
   async #explain() {
     const hit = this.hit;
     try {
-      const address = URL.createObjectURL(await this.#give.explain(hit));
-      const figure = this.#dialog.querySelector(".why");
-      const image = figure.querySelector("img");
-      image.addEventListener("load", () => {
-        URL.revokeObjectURL(address);
-        figure.scrollIntoView({ block: "end" });
-      }, { once: true });
-      image.src = address;
-      figure.hidden = hit !== this.hit;
+      const { sentence, details, points } = await this.#give.explain(hit);
+      if (hit !== this.hit) return;
+      const why = this.#dialog.querySelector(".why");
+      const [said, , numbers] = why.querySelectorAll("p");
+      [said.textContent, numbers.textContent, why.hidden] = [sentence, details, false];
+      const outline = this.#stage.querySelector(".outline");
+      const line = outline.querySelector(".line");
+      const far = ([x, y], p) => Math.hypot(x - p[0], y - p[1]);
+      const met = (place) => points.reduce((best, p) => (far(place, p) < far(place, best) ? p : best))[2];
+      const parts = [[], [], []];
+      for (const stroke of hit.outline.map(densify)) {
+        stroke.slice(1).forEach((to, i) => parts[2 - (met(to) > 0.25) - (met(to) > 0.5)].push([stroke[i], to]));
+      }
+      outline.replaceChildren(outline.querySelector(".halo"), ...parts.map((part) => {
+        const coloured = line.cloneNode();
+        coloured.setAttribute("d", pathData(part));
+        return coloured;
+      }));
+      outline.classList.add("met");
     } catch (problem) {
       this.#give.say(problem.message);
     }

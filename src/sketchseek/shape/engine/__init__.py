@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..placement import Placement, Start
+from ..placement import Placement
 
 if TYPE_CHECKING:
     from ..query import Query
+    from .native import NativeEngine
 
 Ids = NDArray[np.int64]
 Scores = NDArray[np.float32]
@@ -26,6 +27,10 @@ class Engine(Protocol):
 
     def __len__(self) -> int:
         """The number of rows."""
+
+    @property
+    def host(self) -> NativeEngine | None:
+        """The engine whose rows are in this process; None where they are with the machines of a cluster."""
 
     def scores(self, query: Query, ids: Ids | None = None, threads: int | None = None) -> Scores:
         """The exact score of every row, or of some: the best of all poses, mirrors and translations."""
@@ -65,14 +70,13 @@ class Engine(Protocol):
         neighborhood : so many translations a side, an odd number.
         """
 
-    def settle(self, query: Query, ids: Ids, start: Start, threads: int | None = None) -> Placement:
-        """Where some rows show the drawing best off the grid, near a start (`alignment.settle`).
 
-        query : one of as many poses as shall be tried; its scales need not be those of the collection.
-        """
+@runtime_checkable
+class Remote(Protocol):
+    """An engine whose rows are elsewhere, and can be fetched."""
 
-    def energy(self, ids: Ids, threads: int | None = None) -> Scores:
-        """Where some rows' squared norms come from: (m, CELLS, CELLS), see `energy.energy_cells`."""
+    def fetch(self, ids: Ids) -> tuple[NDArray[Any], Scores]:
+        """Some rows as they are stored, and their norms."""
 
 
 def best_of_groups(scores: Scores, k: int, groups: Groups | None, prior: Scores | None) -> tuple[Ids, Scores]:

@@ -8,12 +8,15 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float32]
 Ids = NDArray[np.int64]
 Ints = NDArray[np.int32]
+Doubles = NDArray[np.float64]
 
 def supported_builds() -> list[str]: ...
 def largest_sums(
     codes: NDArray[np.uint8], tables: NDArray[np.uint8], n: int, k: int, build: str, threads: int
 ) -> Ids: ...
 def largest(scores: Floats, k: int) -> Ids: ...
+def products(rows: NDArray[Any], others: Floats, build: str) -> Floats: ...
+def diffused(scores: Floats, cosines: Floats, neighbours: int, share: float) -> Floats: ...
 def describe(
     points: Floats,
     sizes: NDArray[np.float64],
@@ -78,40 +81,68 @@ class Collection:
     ) -> tuple[NDArray[np.float64], Ints, NDArray[np.float64], NDArray[np.float64]]: ...
     def energy(self, factors: Floats, table: Floats, cells: int, ids: Ids, threads: int) -> Floats: ...
 
-class ShapeSearch:
+class PreparedDrawing: ...
+
+class ConfidenceModel:
+    def __init__(self, numbers: Doubles) -> None: ...
+    def judge(self, evidence: Doubles, likeness: Doubles) -> tuple[Doubles, float]: ...
+
+class Search:
     def __init__(
         self,
         collection: Collection,
-        settings: NDArray[np.float64],
-        model: NDArray[np.float64],
+        settings: Doubles,
         pictures: Ints,
         frames: Floats,
-        made_up: NDArray[np.int8],
-        shares: Floats,
-        prior: Floats | None,
+        synthetic: NDArray[np.int8],
     ) -> None: ...
-    def search(
+    def drawn(
+        self, points: Floats, width: float, height: float, mirror: bool, turn: float
+    ) -> PreparedDrawing: ...
+    def candidates(self, drawing: PreparedDrawing, k: int, threads: int) -> Ids: ...
+    def scores(self, drawing: PreparedDrawing, ids: Ids, threads: int) -> Floats: ...
+    def whole_scores(self, drawing: PreparedDrawing, ids: Ids, threads: int) -> Floats: ...
+    def look(
         self,
-        points: Floats,
-        width: float,
-        height: float,
+        drawing: PreparedDrawing,
+        model: ConfidenceModel,
         k: int,
         offset: int,
-        mirror: bool,
-        turn: float,
+        count: int,
+        normalization: float,
+        coverage: float,
+        place: bool,
+        rows: Ids | None,
+        placed: Floats | None,
+        pictures: Ids | None,
+        order: Doubles | None,
+        opinion: list[Doubles] | None,
+        background: Floats | None,
+        total: int,
         threads: int,
-    ) -> tuple[float, NDArray[np.float64]]: ...
+    ) -> dict[str, Any]: ...
+    def meet(self, drawing: PreparedDrawing, picture: int) -> dict[str, Any]: ...
 
 class PublishedCollection:
     def __init__(
         self,
-        settings: NDArray[np.float64],
-        model: NDArray[np.float64],
+        settings: Doubles,
+        model: Doubles,
         pictures: Ints,
         frames: Floats,
         codes: NDArray[np.int8],
-        made_up: NDArray[np.int8],
+        synthetic: NDArray[np.int8],
     ) -> None: ...
     def search(
-        self, strokes: NDArray[np.float64], lengths: Ints, k: int, offset: int, mirror: bool, turn: float
-    ) -> tuple[float, NDArray[np.float64]]: ...
+        self, strokes: Doubles, lengths: Ints, k: int, offset: int, mirror: bool, turn: float
+    ) -> dict[str, Any]: ...
+
+def description() -> str: ...
+def wanted(k: int, offset: int, among: int) -> int: ...
+def judged(k: int, offset: int, among: int) -> int: ...
+def background(n: int) -> Ids: ...
+def hit_features(evidence: Doubles) -> Doubles: ...
+def search_features(evidence: Doubles) -> Doubles: ...
+def photograph_features(evidence: Doubles, likeness: Doubles) -> Doubles: ...
+def view_shares(frames: Floats, pictures: Ints, line_art: NDArray[np.bool_]) -> Floats: ...
+def view_priors(shares: Floats) -> Floats: ...

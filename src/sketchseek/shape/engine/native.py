@@ -10,10 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import SketchseekError
-from ...maps.components import columns
 from ..descriptor import projection
-from ..energy import CELLS, SAMPLES, orientation_weights, roots, samples
-from ..placement import Placement, Start, radius_of
+from ..placement import Placement, radius_of
 from ..settings import FULL, RADIANS, Floats, Settings, X, Y
 from . import Groups, Ids, Scores, _engine, check_top
 
@@ -43,6 +41,16 @@ def select(scores: Scores, k: int) -> Ids:
     return _engine.largest(np.ascontiguousarray(scores, np.float32), k)
 
 
+def products(rows: NDArray[Any], others: NDArray[Any]) -> Scores:
+    """Products of rows (n, d), int8 or float32, with a vector (d,) or several (m, d): (n,) or (n, m).
+
+    Small matrices, on one thread: those of a BLAS library spin for longer than a search takes.
+    """
+    given = np.ascontiguousarray(others, np.float32)
+    found = _engine.products(np.ascontiguousarray(rows), np.atleast_2d(given), build_name())
+    return found if given.ndim == 1 else found.reshape(len(rows), len(given))
+
+
 def largest_sums(codes: NDArray[np.uint8], tables: NDArray[np.uint8], n: int, k: int, threads: int) -> Ids:
     """Which k of n product codes have the largest sums of table entries, best first, ties to lower numbers.
 
@@ -57,34 +65,6 @@ def describe_sizes(points: Points, sizes: ArrayLike, settings: Settings) -> Floa
     drawn = np.stack([points.x, points.y, points.angle, points.weight])
     found = _engine.describe(drawn, np.asarray(sizes, np.float64), *_maps(settings), build_name())
     return found.reshape(-1, settings.dimensions)
-
-
-def densities(
-    vectors: NDArray[Any],
-    settings: Settings,
-    poses: Floats,
-    *,
-    kernels: NDArray[np.integer[Any]],
-    pose: Ids,
-    shifts: Floats,
-) -> Floats:
-    """How densely the contours of stored vectors (k, D) lie at a drawing's points: (k, n).
-
-    poses : (P, 3, n), x, y and angle of the points in each pose. kernels : (P,) those that they are seen by.
-    pose : (k,) that of each vector. shifts : (k, 2) where in each the points' origin lies, in pixels.
-    """
-    found = _engine.densities(
-        np.ascontiguousarray(vectors),
-        settings.component_scales,
-        poses,
-        np.asarray(settings.weights)[kernels],
-        np.asarray(settings.orientation_weights),
-        pose,
-        shifts,
-        *_maps(settings),
-        build_name(),
-    )
-    return found.reshape(len(vectors), poses.shape[2])
 
 
 class NativeEngine:
@@ -116,17 +96,18 @@ class NativeEngine:
         return self._collection.bytes
 
     @property
-    def has_codes(self) -> bool:
-        """Whether the vectors are one-byte codes."""
-        return self._bytes
+    def host(self) -> NativeEngine:
+        """The engine whose rows are in this process: itself."""
+        return self
 
-    def searcher(self, **arrays: Any) -> Searcher:
-        """The whole search by shape over these codes; `search.layout.Layout` says of what arrays."""
-        return Searcher(_engine.ShapeSearch(self._collection, **arrays))
+    @property
+    def collection(self) -> _engine.Collection:
+        """The rows, as the C++ side has them."""
+        return self._collection
 
     def scores(self, query: Query, ids: Ids | None = None, threads: int | None = None) -> Scores:
         """See `Engine.scores`."""
-        return self._collection.scores(self._prepared(query), _ids(ids), _threads(threads))
+        return self._collection.scores(self._prepared(query), _ids(ids), thread_count(threads))
 
     def top(
         self,
@@ -139,11 +120,11 @@ class NativeEngine:
     ) -> tuple[Ids, Scores]:
         """See `Engine.top`."""
         groups, prior = check_top(len(self), k, groups, prior)
-        return self._collection.top(self._prepared(query), k, groups, prior, _threads(threads))
+        return self._collection.top(self._prepared(query), k, groups, prior, thread_count(threads))
 
     def project(self, query: Query, axis: int, ids: Ids | None = None, threads: int | None = None) -> Scores:
         """See `Engine.project`."""
-        return self._collection.project(self._prepared(query), axis, _ids(ids), _threads(threads))
+        return self._collection.project(self._prepared(query), axis, _ids(ids), thread_count(threads))
 
     def locate(
         self,
@@ -156,45 +137,11 @@ class NativeEngine:
         """See `Engine.locate`."""
         radius = min(radius_of(neighborhood), 2 * int(query.reach.max()))  # which is the whole grid
         score, pose, mirrored, x, y = self._collection.locate(
-            self._prepared(query), _ids(ids), guide or "exact", radius, _threads(threads)
+            self._prepared(query), _ids(ids), guide or "exact", radius, thread_count(threads)
         )
         steps = query.steps[pose]
         dx, dy = (x * steps).astype(np.float32), (y * steps).astype(np.float32)
         return Placement(score, pose, mirrored.astype(bool), dx, dy)
-
-    def settle(self, query: Query, ids: Ids, start: Start, threads: int | None = None) -> Placement:
-        """See `Engine.settle`."""
-        settings = query.settings
-        starts = np.stack([start.dx, start.dy, start.within], axis=1) * RADIANS
-        poses = np.stack([start.first, start.last, start.mirrored], axis=1)
-        score, pose, x, y = self._collection.settle(
-            query.vectors,
-            np.ascontiguousarray(query.norms[:, FULL]),
-            settings.component_weights,
-            query.kernels,
-            self._steps,
-            np.asarray(settings.frequencies),
-            np.ascontiguousarray(ids, np.int64),
-            starts,
-            poses.astype(np.int32),
-            _threads(threads),
-        )
-        dx, dy = ((d / RADIANS).astype(np.float32) for d in (x, y))
-        return Placement(score.astype(np.float32), pose, np.asarray(start.mirrored), dx, dy)
-
-    def energy(self, ids: Ids, threads: int | None = None) -> Scores:
-        """See `Engine.energy`."""
-        settings = self._settings
-        positive = samples(settings)[CELLS * SAMPLES // 2 :]
-        variables = columns(positive.astype(np.float64), settings.frequencies)[:, 1:].astype(np.float32)
-        cells = self._collection.energy(
-            self._energy_factors,
-            np.ascontiguousarray(variables.reshape(len(positive), -1, 2)),
-            CELLS,
-            np.ascontiguousarray(ids, np.int64),
-            _threads(threads),
-        )
-        return cells.reshape(len(ids), CELLS, CELLS)
 
     @cached_property
     def _steps(self) -> Scores:
@@ -202,20 +149,9 @@ class NativeEngine:
         settings = self._settings
         return settings.component_scales if self._bytes else np.ones(settings.dimensions, np.float32)
 
-    @cached_property
-    def _energy_factors(self) -> Scores:
-        """(D,): what turns a stored component into one of the smoothed picture of contours."""
-        root, own = (
-            a.astype(np.float64) for a in (roots(self._settings), orientation_weights(self._settings))
-        )
-        factors: NDArray[Any] = np.einsum("i,j,k->ijk", root, root, np.sqrt(own)).ravel()
-        if self._bytes:
-            factors = factors * _CODE_UNIT * self._settings.component_scales
-        return np.asarray(factors, np.float32)
-
     def plain_scores(self, query: Query, ids: Ids | None = None, threads: int | None = None) -> Scores:
         """`scores`, by the paper's evaluation of each translation on its own: for comparison."""
-        return self._collection.plain_scores(self._prepared(query), _ids(ids), _threads(threads))
+        return self._collection.plain_scores(self._prepared(query), _ids(ids), thread_count(threads))
 
     def _prepared(self, query: Query) -> _engine.PreparedQuery:
         """The query laid out for the kernels; a search asks for it several times."""
@@ -254,27 +190,6 @@ class NativeEngine:
         return np.divide(1, length, out=np.zeros_like(length), where=length > 0)
 
 
-class Searcher:
-    """A collection that is searched by shape in C++, from a drawing's points to places (`search.search`)."""
-
-    def __init__(self, engine: _engine.ShapeSearch) -> None:
-        self._engine = engine
-
-    def __call__(
-        self, points: Points, *, k: int, offset: int, mirror: bool, turn: float, threads: int | None = None
-    ) -> tuple[float, NDArray[np.float64]]:
-        """How likely the thing is there at all, and places (n, 13), hit after hit, the best of each first.
-
-        Of each place: the hit's number from 0, the picture's, score, confidence, scale, whether it is
-        mirrored, rotation, dx, dy, and the box x0, y0, x1, y1 in pixels of the picture.
-        """
-        drawn = np.stack([points.x, points.y, points.angle, points.weight])
-        present, places = self._engine.search(
-            drawn, points.width, points.height, k, offset, mirror, turn, _threads(threads)
-        )
-        return present, places.reshape(-1, 13)
-
-
 def _maps(settings: Settings) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return np.asarray(settings.frequencies), np.asarray(settings.orientation_frequencies)
 
@@ -283,7 +198,8 @@ def _ids(ids: Ids | None) -> Ids | None:
     return None if ids is None else np.ascontiguousarray(ids, np.int64)
 
 
-def _threads(threads: int | None) -> int:
+def thread_count(threads: int | None) -> int:
+    """Those that were asked for; None stands for one per core that this process may use."""
     if threads is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if threads < 1:

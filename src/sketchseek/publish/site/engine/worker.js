@@ -4,15 +4,6 @@
 const FORMAT = "sketchseek site 1";
 const MOST_BYTES = 2 ** 30; // what an index may take in memory
 const WORTH_PARTING = 2 ** 24; // bytes of codes from which on several workers are faster than one
-const FIELDS = 13; // numbers of a place: see src/cpp/browser.cpp
-// The names of what the engine's judge looks at, in its order: src/cpp/search/confidence.hpp.
-const EVIDENCE = [
-  "cosine", "shape stands out", "evenness", "what orders", "network", "network stands out", "pictures", "line art",
-  "length drawn", "simplicity", "best stands out", "best beside the tenth", "network's best",
-  "network's best beside the tenth", "agreement", "network's likest", "network's tail", "flat art",
-  "first hits alike", "like the first hits", "others like the first hits", "tail", "as good by shape",
-  "as good by network", "match", "looks the same", "best match", "best match beside the second", "rank",
-];
 // The smallest module with a relaxed instruction: whether it is one says whether the browser has them.
 const RELAXED = new Uint8Array([
   0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 15, 1, 13, 0, 65, 0, 253, 15, 65, 0, 253, 15,
@@ -20,6 +11,7 @@ const RELAXED = new Uint8Array([
 ]);
 
 let engine = null; // the exports of the WebAssembly module
+let meaning = null; // what its numbers mean: `describe_core` of the engine
 let asked = false; // somebody has searched
 
 class Unfit extends Error {} // with a sentence for the person at the page
@@ -79,23 +71,34 @@ function checked(manifest) {
   const sentence = "The index's description is not one.";
   require(manifest && typeof manifest === "object" && typeof manifest.format === "string", sentence);
   require(manifest.format === FORMAT, "The index was published by another version of sketchseek.");
-  const { pictures, rows, different, dimensions, made_up: madeUp, codes, tables, names, thumbnails } = manifest;
-  require(Array.isArray(manifest.evidence) && manifest.evidence.join() === EVIDENCE.join(),
-    "The index was published by another version of sketchseek.");
+  const { pictures, rows, different, dimensions, synthetic, codes, tables, names, thumbnails } = manifest;
   const isFile = (part) => /^data\/[a-z]+-[0-9a-f]+\.bin$/.test(part?.file) && whole(part.bytes, MOST_BYTES);
   const isPacked = (part) => isFile(part) && whole(part.unpacked, MOST_BYTES);
-  require(whole(pictures, 1e8) && whole(rows, 1e8) && whole(dimensions, 1e5) && whole(madeUp, 1000), sentence);
+  require(whole(pictures, 1e8) && whole(rows, 1e8) && whole(dimensions, 1e5) && whole(synthetic, 1000), sentence);
   require(whole(different, rows), sentence);
   require(Array.isArray(codes) && Array.isArray(thumbnails) && thumbnails.every(isFile), sentence);
   require([...codes, tables, names].every(isPacked), sentence);
-  require((rows + madeUp) * dimensions <= MOST_BYTES, "The index is too large for a browser.");
+  require((rows + synthetic) * dimensions <= MOST_BYTES, "The index is too large for a browser.");
   const sizes = codes.every((part) => whole(part.rows, different) && part.unpacked === part.rows * dimensions);
   require(sizes && codes.reduce((sum, part) => sum + part.rows, 0) === different, sentence);
-  require(tables.unpacked === pictures * 28 + rows * 20 + madeUp * dimensions, sentence);
+  require(tables.unpacked === pictures * 28 + rows * 20 + synthetic * dimensions, sentence);
   for (const list of [manifest.settings, manifest.model]) {
     require(Array.isArray(list) && list.length < 1e5 && list.every(Number.isFinite), sentence);
   }
+  manifest.begin ??= { pictures: [], examples: [] }; // a site that was published before there was one
+  require(isBeginning(manifest.begin, pictures), sentence);
   return manifest;
+}
+
+/** Whether the pictures and drawings that the page begins with are some of the collection, and drawings. */
+function isBeginning(begin, count) {
+  const isPicture = (number) => whole(number, count - 1);
+  const isPoint = (point) => Array.isArray(point) && point.length === 2 && point.every(Number.isFinite);
+  const isLine = (line) => Array.isArray(line) && line.length > 0 && line.length < 1e4 && line.every(isPoint);
+  const isDrawing = (strokes) => Array.isArray(strokes) && strokes.length > 0 && strokes.length < 100 && strokes.every(isLine);
+  return Array.isArray(begin?.pictures) && begin.pictures.length < 100 && begin.pictures.every(isPicture) &&
+    Array.isArray(begin.examples) && begin.examples.length < 100 &&
+    begin.examples.every((example) => isPicture(example?.number) && isDrawing(example.strokes));
 }
 
 /** Names, titles and links of the pictures. */
@@ -167,11 +170,11 @@ function laidOut(parts, { rows, dimensions, codes }, which) {
 }
 
 /** Open what lies in the engine's memory. */
-function opened({ settings, model, made_up: madeUp }, { sizes, frames, stored, empty }) {
+function opened({ settings, model, synthetic }, { sizes, frames, stored, empty }) {
   const [numbers, judge] = [settings, model].map((list) => filled(Float64Array, list));
   const table = filled(Int32Array, sizes);
   const fault = sentence(engine.open(numbers.at, numbers.count, judge.at, judge.count, table.at, table.count / 4,
-    frames.at, stored.at, frames.count / 4, empty.at, madeUp));
+    frames.at, stored.at, frames.count / 4, empty.at, synthetic));
   for (const { at } of [numbers, judge, table]) engine.release(at);
   require(!fault, fault);
 }
@@ -208,7 +211,7 @@ function slices(manifest, sizes, { frames, stored }, count) {
 /** Open a part of a collection, to scan it. */
 async function openSlice({ site, slice }) {
   engine = await start(site);
-  opened({ ...slice, made_up: 0 }, {
+  opened({ ...slice, synthetic: 0 }, {
     sizes: slice.sizes, frames: filled(Float32Array, slice.frames), stored: filled(Int8Array, slice.codes),
     empty: filled(Int8Array, []),
   });
@@ -222,7 +225,7 @@ async function open({ site, workers, most }) {
   const manifest = checked(await response.json().catch(() => {
     throw new Unfit("The index's description is not one.");
   }));
-  const { pictures, rows, dimensions, made_up: madeUp } = manifest;
+  const { pictures, rows, dimensions, synthetic } = manifest;
   const files = [...manifest.codes, manifest.tables, manifest.names];
   const total = files.reduce((sum, part) => sum + part.bytes, 0);
   let come = 0;
@@ -232,6 +235,8 @@ async function open({ site, workers, most }) {
     start(site), bytesOf(manifest.tables), bytesOf(manifest.names), ...manifest.codes.map(bytesOf),
   ]);
   engine = module;
+  meaning = JSON.parse(sentence(engine.description()));
+  require(manifest.evidence?.join() === meaning.evidence.join(), "The index was published by another version of sketchseek.");
   let at = 0;
   const next = (Type, count) => {
     const values = new Type(tables.buffer.slice(at, at + count * Type.BYTES_PER_ELEMENT));
@@ -244,7 +249,7 @@ async function open({ site, workers, most }) {
   require(which.every((code) => code >= 0 && code < manifest.different), "The index's description is not one.");
   const stored = laidOut(codes, manifest, which);
   const frames = filled(Float32Array, next(Float32Array, rows * 4));
-  const empty = filled(Int8Array, next(Int8Array, madeUp * dimensions));
+  const empty = filled(Int8Array, next(Int8Array, synthetic * dimensions));
   const lengths = manifest.thumbnails.map((part) => part.bytes);
   for (let i = 0; i < places.length; i += 3) {
     const [part, begin, end] = places.subarray(i, i + 3);
@@ -257,7 +262,7 @@ async function open({ site, workers, most }) {
   setTimeout(warmUp, 100);
   return {
     slices: count > 1 ? slices(manifest, sizes, { frames, stored }, count) : [],
-    pictures, title: String(manifest.title ?? ""), version: String(manifest.version ?? ""), sizes, places,
+    pictures, title: String(manifest.title ?? ""), version: String(manifest.version ?? ""), sizes, places, begin: manifest.begin,
     thumbnails: manifest.thumbnails.map((part) => part.file), labels: labels(names, pictures),
   };
 }
@@ -276,7 +281,7 @@ function ask(call, { strokes, k, offset, mirror, turn }, ...more) {
   }
 }
 
-/** Places of the best pictures, FIELDS numbers each, and the chance that the thing is there at all. rows: what the
+/** Places of the best pictures, a number for each of `fields`, and the chance that the thing is there at all. rows: what the
  *  workers that scan have found. */
 function search({ rows, ...query }) {
   asked = true;
@@ -286,8 +291,9 @@ function search({ rows, ...query }) {
   } finally {
     if (given) engine.release(given.at);
   }
-  const places = new Float64Array(engine.memory.buffer, unsigned(engine.places()), engine.places_count() * FIELDS).slice();
-  return { present: engine.present(), places, fields: FIELDS };
+  const count = engine.places_count() * meaning.place.length;
+  const places = new Float64Array(engine.memory.buffer, unsigned(engine.places()), count).slice();
+  return { present: engine.present(), places, fields: meaning.place };
 }
 
 /** Rows of this worker's part, best first, and their scores: one after the other. */

@@ -26,6 +26,8 @@ export async function search({ strokes, k, offset, mirror, turn }, signal) {
   return answer;
 }
 
+export const pictures = async () => (await collection()).some;
+export const examples = async () => (await collection()).examples;
 export const thumbnailURL = async (hit) => (await collection()).thumbnail(hit);
 export const pictureURL = thumbnailURL;
 export const originalURL = ({ link }) => link ?? null;

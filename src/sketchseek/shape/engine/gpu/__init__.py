@@ -20,7 +20,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from ....contours.points import Points
-from ...placement import Placement, Start
+from ...placement import Placement
 from ...query import Query
 from ...settings import FULL, Settings
 from .. import Groups, Ids, Scores, best_of_groups, check_top
@@ -107,6 +107,11 @@ class GpuEngine:
         return len(self._host)
 
     @property
+    def host(self) -> NativeEngine:
+        """The engine whose rows are in this process."""
+        return self._host
+
+    @property
     def resident(self) -> int:
         """How many rows lie in the devices' memory."""
         return sum(shard.resident for shard in self.shards)
@@ -176,14 +181,6 @@ class GpuEngine:
     ) -> Placement:
         """See `Engine.locate`; by the C++ engine: only what is shown is located."""
         return self._host.locate(query, ids, guide, neighborhood, threads)
-
-    def settle(self, query: Query, ids: Ids, start: Start, threads: int | None = None) -> Placement:
-        """See `Engine.settle`; by the C++ engine."""
-        return self._host.settle(query, ids, start, threads)
-
-    def energy(self, ids: Ids, threads: int | None = None) -> Scores:
-        """See `Engine.energy`; by the C++ engine."""
-        return self._host.energy(ids, threads)
 
     def bounds(self, shard: Shard, queries: Sequence[Query]) -> tuple[Tensor, Columns]:
         """(queries, rows) upper bounds of the scores, on their way; the columns that give the scores."""

@@ -1,4 +1,4 @@
-"""Trigonometric polynomials of translation, the way the paper writes them: readable, slow, the reference.
+"""The alignment of a drawing with pictures, the way the paper writes it: readable, slow, the reference.
 
 A translation (dx, dy) moves the drawing, in radians of the maps (`RADIANS` a pixel). The similarity of a
 moved drawing and a picture is a polynomial in cos(w d) and sin(w d) whose coefficients are products of sub-
@@ -10,73 +10,45 @@ many database-side ones (..., D).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..maps.components import columns, turn_tensor
-from .descriptor import mirror_signs, norms, projection
-from .placement import Placement, Start, radius_of
-from .query import Query
-from .settings import FULL, RADIANS, Settings, X, Y
+from sketchseek.maps.components import columns
+from sketchseek.shape.descriptor import mirror_signs, norms, projection
+from sketchseek.shape.placement import Placement, radius_of
+from sketchseek.shape.polynomial import (
+    binary_2d,
+    evaluate_1d,
+    evaluate_2d,
+    inverse,
+    polynomial_1d,
+    polynomial_2d,
+    variants,
+)
+from sketchseek.shape.query import Query
+from sketchseek.shape.settings import FULL, RADIANS, Settings, X, Y
 
 Array = NDArray[np.float64]
 
 _NEWTON_STEPS = 6
 
 
-def polynomial_1d(query: ArrayLike, vectors: ArrayLike, settings: Settings) -> Array:
-    """Coefficients (..., Dx) of the similarity of two projections under a translation along their axis.
+@dataclass(frozen=True)
+class Start:
+    """From where each of n pictures' places are looked for off the grid.
 
-    `query` and `vectors` are projections: (Dx * Do,) and (..., Dx * Do).
+    first, last : (n,) the poses of a query that are tried: first ... last - 1. mirrored : (n,) bool.
+    dx, dy : (n,) pixels. within : (n,) how far from there, along each axis, in pixels.
     """
-    dx, _, do = settings.shape
-    q = np.asarray(query, np.float64).reshape(dx, do)
-    linear = np.einsum("abp,ao->pbo", turn_tensor(dx), q).reshape(dx, dx * do)
-    coefficients: Array = np.asarray(vectors, np.float64) @ linear.T
-    return coefficients
 
-
-def polynomial_2d(query: ArrayLike, vectors: ArrayLike, settings: Settings) -> Array:
-    """Coefficients (..., Dx, Dx) of the similarity under a translation in the plane; N2 = Dx * Dx of them."""
-    dx = settings.shape[0]
-    q, turn = np.asarray(query, np.float64).reshape(settings.shape), turn_tensor(dx)
-    linear = np.einsum("abp,cdr,aco->prbdo", turn, turn, q, optimize=True).reshape(dx * dx, -1)
-    vectors = np.asarray(vectors, np.float64)
-    coefficients: Array = vectors @ linear.T
-    return coefficients.reshape(*vectors.shape[:-1], dx, dx)
-
-
-def evaluate_1d(coefficients: ArrayLike, d: ArrayLike, settings: Settings) -> Array:
-    """The polynomial at translations d (T,), in pixels: (..., T). Equation `tripol1sm`."""
-    values: Array = (
-        np.asarray(coefficients) @ columns(np.asarray(d, np.float64) * RADIANS, settings.frequencies).T
-    )
-    return values
-
-
-def evaluate_2d(coefficients: ArrayLike, dx: ArrayLike, dy: ArrayLike, settings: Settings) -> Array:
-    """The polynomial on the grid dx x dy, in pixels: (..., Tx, Ty)."""
-    cx, cy = (columns(np.asarray(d, np.float64) * RADIANS, settings.frequencies) for d in (dx, dy))
-    values: Array = cx @ np.asarray(coefficients) @ cy.T
-    return values
-
-
-def binary_2d(coefficients: ArrayLike, dx: ArrayLike, dy: ArrayLike, settings: Settings) -> Array:
-    """The binary polynomial: signs of the coefficients times signs of the variables, (..., Tx, Ty)."""
-    cx, cy = (_sign(columns(np.asarray(d, np.float64) * RADIANS, settings.frequencies)) for d in (dx, dy))
-    return cx @ _sign(np.asarray(coefficients)) @ cy.T
-
-
-def variants(query: Query) -> list[tuple[int, bool, Array]]:
-    """The poses in the order in which ties are broken: (pose, mirrored, query-side vector of norm 1)."""
-    signs = mirror_signs(query.settings)
-    out = []
-    for pose in range(len(query)):
-        unit = query.vectors[pose] * _inverse(query.norms[pose, FULL])
-        out.append((pose, False, unit))
-        if query.mirror:
-            out.append((pose, True, unit * signs))
-    return out
+    first: NDArray[np.int32]
+    last: NDArray[np.int32]
+    mirrored: NDArray[np.bool_]
+    dx: NDArray[np.float64]
+    dy: NDArray[np.float64]
+    within: NDArray[np.float64]
 
 
 def surfaces(vectors: ArrayLike, norms: ArrayLike, query: Query) -> list[tuple[int, bool, Array]]:
@@ -86,7 +58,7 @@ def surfaces(vectors: ArrayLike, norms: ArrayLike, query: Query) -> list[tuple[i
     for pose, mirrored, unit in variants(query):
         d = query.translations(pose)
         grid = evaluate_2d(polynomial_2d(unit, vectors, query.settings), d, d, query.settings)
-        out.append((pose, mirrored, grid * _inverse(norms[:, query.kernels[pose], FULL])[:, None, None]))
+        out.append((pose, mirrored, grid * inverse(norms[:, query.kernels[pose], FULL])[:, None, None]))
     return out
 
 
@@ -146,11 +118,11 @@ def align_projection(vectors: ArrayLike, norms: ArrayLike, query: Query, axis: i
     best = np.full(len(v), -np.inf)
     signs = projection(mirror_signs(query.settings), axis, query.settings)
     for pose in range(len(query)):
-        unit = query.projections[pose, axis - 1] * _inverse(query.norms[pose, axis])
+        unit = query.projections[pose, axis - 1] * inverse(query.norms[pose, axis])
         for vector in (unit, unit * signs) if query.mirror else (unit,):
             coefficients = polynomial_1d(vector, v, query.settings)
             values = evaluate_1d(coefficients, query.translations(pose), query.settings).max(axis=1)
-            best = np.maximum(best, values * _inverse(norms[:, query.kernels[pose], axis]))
+            best = np.maximum(best, values * inverse(norms[:, query.kernels[pose], axis]))
     return best.astype(np.float32)
 
 
@@ -250,14 +222,3 @@ def _best(scored: list[tuple[int, bool, Array]], query: Query) -> Placement:
         dx.astype(np.float32),
         dy.astype(np.float32),
     )
-
-
-def _inverse(norm: ArrayLike) -> Array:
-    """1 / norm, and 0 for the norm of nothing: a blank picture or drawing scores 0."""
-    norm = np.asarray(norm, np.float64)
-    inverse: Array = np.divide(1.0, norm, out=np.zeros_like(norm), where=norm > 0)
-    return inverse
-
-
-def _sign(values: Array) -> Array:
-    return np.where(values < 0, -1.0, 1.0)

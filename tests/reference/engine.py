@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..alignment import align, align_near, align_projection, settle
-from ..descriptor import decode
-from ..energy import energy_cells
-from ..placement import Placement, Start
-from ..query import Query
-from ..settings import Settings
-from . import Groups, Ids, Scores, best_of_groups, check_top
+from sketchseek.shape.descriptor import decode
+from sketchseek.shape.engine import Groups, Ids, Scores, best_of_groups, check_top
+from sketchseek.shape.engine.native import NativeEngine
+from sketchseek.shape.placement import Placement
+from sketchseek.shape.query import Query
+from sketchseek.shape.settings import Settings
+
+from .alignment import Start, align, align_near, align_projection, settle
+from .energy import energy_cells
 
 _BLOCK = 2000
 
@@ -29,6 +31,11 @@ class ReferenceEngine:
 
     def __len__(self) -> int:
         return len(self._vectors)
+
+    @property
+    def host(self) -> NativeEngine:
+        """For the look, which is the core's."""
+        return NativeEngine(self._vectors, self._norms, self._settings)
 
     def scores(self, query: Query, ids: Ids | None = None, threads: int | None = None) -> Scores:
         """See `Engine.scores`."""
@@ -70,11 +77,11 @@ class ReferenceEngine:
         return Placement(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Placement)))
 
     def settle(self, query: Query, ids: Ids, start: Start, threads: int | None = None) -> Placement:
-        """See `Engine.settle`."""
+        """See `alignment.settle`."""
         return settle(self._decoded(ids), query, start)
 
     def energy(self, ids: Ids, threads: int | None = None) -> Scores:
-        """See `Engine.energy`."""
+        """See `energy.energy_cells`."""
         return energy_cells(self._decoded(ids), self._settings)
 
     def _decoded(self, ids: Ids) -> NDArray[Any]:

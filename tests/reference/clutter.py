@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..shape.energy import CELLS, period
-from ..shape.query import Query
-from ..shape.settings import Floats, Settings
-from .ranking import Collection, Ranking
+from sketchseek.search.collection import Collection
+from sketchseek.search.ranking import Ranking
+from sketchseek.shape.query import Query
+from sketchseek.shape.settings import Floats, Settings
+
+from .energy import CELLS, energy_cells, period
 
 STRENGTH = 0.4
 """b: 0 divides by the whole picture's norm, 1 by that of the drawing's box alone. Chosen on the dev sets."""
@@ -40,7 +42,6 @@ def local_scores(
     query: Query,
     ranking: Ranking,
     strength: float = STRENGTH,
-    threads: int | None = None,
     *,
     is_line_art: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.float64]:
@@ -54,7 +55,9 @@ def local_scores(
     asked = np.arange(len(ranking)) if is_line_art is None else np.flatnonzero(~is_line_art)
     if len(asked):
         some = ranking.take(asked)
-        share[asked] = share_inside(collection.energy(some.rows, threads), query, some)
+        share[asked] = share_inside(
+            energy_cells(collection.vectors[some.rows], collection.settings), query, some
+        )
     return ranking.score / np.sqrt(1 - strength + strength * share)
 
 

@@ -11,10 +11,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..shape.engine import native
-from ..shape.query import Query, posed, turned_fit
-from ..shape.settings import Floats
-from .ranking import Collection, Ranking
+from sketchseek.search.collection import Collection
+from sketchseek.search.ranking import Ranking
+from sketchseek.shape.query import Query, posed, turned_fit
+from sketchseek.shape.settings import Floats
+
+from . import kernels as native
 
 SAMPLES = 96
 """Points of the drawing that are looked at, evenly along its lines."""

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contours.points import FRAME
-from ..maps.components import columns, per_component
-from .descriptor import decode
-from .settings import Floats, Settings
+from sketchseek.contours.points import FRAME
+from sketchseek.maps.components import columns, per_component
+from sketchseek.shape.descriptor import decode
+from sketchseek.shape.settings import Floats, Settings
 
 CELLS = 8
 SAMPLES = 3

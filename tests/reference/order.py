@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..shape.query import Query
+from sketchseek.search.collection import Collection
+from sketchseek.search.ranking import Ranking
+from sketchseek.shape.query import Query
+
 from .clutter import STRENGTH, local_scores
 from .evenness import evenness
-from .ranking import Collection, Ranking
 
 EVENNESS = 1.0
 """What it counts that all of the drawing is there: the power of evenness in what orders hits."""
@@ -23,7 +25,6 @@ def order_scores(
     *,
     strength: float = STRENGTH,
     power: float = EVENNESS,
-    threads: int | None = None,
     is_line_art: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.float64]:
     """(k,) what the ranking's hits are compared by: local score times evenness to the power 1 / share.
@@ -34,7 +35,7 @@ def order_scores(
     strength : of the local normalisation. power : 0 leaves evenness out. is_line_art : (k,) which
         hits are line art, which has no clutter.
     """
-    local = local_scores(collection, query, ranking, strength, threads, is_line_art=is_line_art)
+    local = local_scores(collection, query, ranking, strength, is_line_art=is_line_art)
     if power == 0:
         return np.where(ranking.mirrored, MIRRORED * local, local)
     even = evenness(collection, query, ranking) ** (power / collection.shares[ranking.rows])

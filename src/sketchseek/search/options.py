@@ -1,0 +1,97 @@
+"""How to search."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import SketchseekError
+from .core import CORE
+from .ranking import METHODS, RERANKINGS
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to search; None stands for the default that was measured to be best.
+
+    k, offset : the best k hits after the first `offset`.
+    mirror : also look for the mirrored drawing.
+    turn : also look for the drawing turned, by up to so many degrees either way; 180 is any angle.
+    expand : how many first hits to ask again with, by what they depict; 0 for none.
+    blend : weight of the drawing's own picture descriptor beside its shape; 0 is shape alone.
+    picked : ids of pictures that are right: ask again with these instead of the first hits.
+    rejected : ids of pictures that are not what was meant: they go, and what is like them goes down.
+    folder : only pictures in this folder and those below; these are compared exactly, whatever the method.
+    method, shortlist, rerank, neighborhood : see `sketchseek.search.ranking`. The last three are refused
+        where the method would not look at them. Without a method a search is exact while that takes less
+        than a blink; beyond that, and where a network's opinion is blended in, the paper's two stages name
+        candidates.
+    clutter : strength of the local normalisation, in [0, 1); see docs/clutter.md. 0 is the paper's
+        cosine.
+    evenness : what it counts that all of the drawing is there, 0 for nothing; see docs/views.md.
+    threads : None for one a core.
+    """
+
+    k: int = 20
+    offset: int = 0
+    mirror: bool = True
+    turn: float = 0.0
+    expand: int | None = None
+    blend: float | None = None
+    picked: Sequence[str] = ()
+    rejected: Sequence[str] = ()
+    folder: str | None = None
+    method: str | None = None
+    shortlist: int | None = None
+    rerank: str | None = None
+    neighborhood: int | None = None
+    clutter: float = CORE["local normalization"]
+    evenness: float = CORE["coverage"]
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.k < 1:
+            raise ValueError(f"k must be positive, got {self.k}")
+        if self.offset < 0:
+            raise ValueError(f"offset must not be negative, got {self.offset}")
+        if not 0 <= self.turn <= 180:
+            raise ValueError(f"turn must be from 0 to 180 degrees, got {self.turn}")
+        if self.expand is not None and self.expand < 0:
+            raise ValueError(f"expand must not be negative, got {self.expand}")
+        if self.blend is not None and not 0 <= self.blend < math.inf:
+            raise ValueError(f"blend must be finite and not negative, got {self.blend}")
+        self._check_method()
+
+    def _check_method(self) -> None:
+        if self.method not in (None, *METHODS):
+            raise ValueError(f"method must be one of {', '.join(METHODS)}, got {self.method!r}")
+        if self.rerank not in (None, *RERANKINGS):
+            raise ValueError(f"rerank must be one of {', '.join(RERANKINGS)}, got {self.rerank!r}")
+        for name in ("shortlist", "rerank", "neighborhood"):
+            if self.method in (None, "exhaustive") and getattr(self, name) is not None:
+                raise SketchseekError(
+                    f"A search by the method exhaustive has no {name}: leave it out, or choose the method "
+                    "projections or dpf."
+                )
+        if self.neighborhood is not None and self.rerank in (None, "exact"):
+            raise SketchseekError(
+                "A neighborhood is for a rerank by binary or local: exact looks at every translation."
+            )
+
+    @property
+    def ranking(self) -> dict[str, Any]:
+        """Those that `rank` takes, where somebody says."""
+        names = ("shortlist", "rerank", "neighborhood", "threads")
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
+    @property
+    def shape_alone(self) -> bool:
+        """Whether nothing beyond the shape is asked for."""
+        return self.expand == 0 and self.blend == 0 and not self.picked
+
+    @property
+    def more_than_shape(self) -> bool:
+        """Whether something beyond the shape is asked for, rather than left to the default."""
+        return bool(self.expand or self.blend or self.picked)

@@ -1,0 +1,142 @@
+"""What speaks for the hits of a search, and against them: a row of features a hit.
+
+A score means little alone. What means something is how it stands out from what this collection gives for this
+drawing, how evenly the drawing is there, whether shape and network agree, and how much there was to find in
+the first place (docs/confidence.md).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sketchseek.contours.made_up import random_curves
+from sketchseek.search.collection import Collection
+from sketchseek.search.core import EVIDENCE
+from sketchseek.search.opinion import Opinion
+from sketchseek.search.ranking import Ranking
+from sketchseek.shape.query import Query
+from sketchseek.shape.settings import FULL, Settings
+
+from .evenness import evenness
+
+Floats = NDArray[np.float64]
+
+USUAL = 256
+"""Pictures, evenly from all over a collection, that say what a usual score is."""
+FEW = 24
+"""A collection of fewer pictures says little about what is usual: made-up ones fill up the number."""
+SAME = 0.85
+"""From this match on a picture begins to look the same as the drawing."""
+JUDGED = 50
+"""First hits that are looked at whatever is asked for, so that what is said of them does not depend on it."""
+LOOKED_AT = 20
+"""Hits whose evenness is looked at; those further down have that of the last of these."""
+
+
+def features(
+    collection: Collection,
+    query: Query,
+    ranking: Ranking,
+    *,
+    order: NDArray[np.floating[Any]],
+    is_line_art: NDArray[np.bool_],
+    opinion: Opinion | None = None,
+) -> Floats:
+    """(k, len(EVIDENCE)) for the k first hits of a ranking.
+
+    order : (k,) what orders the hits. is_line_art : (k,). opinion : None where there is no network.
+    """
+    k = len(ranking)
+    spread = np.unique(np.linspace(0, len(collection) - 1, min(len(collection), USUAL)).astype(np.int64))
+    usual = collection.engine.scores(query, collection.whole(spread))
+    if len(usual) < FEW:
+        blanks = made_up(query.settings).engine.scores(query)
+        usual = np.concatenate([usual, blanks[len(usual) :]])
+    mean, width = _moments(usual)
+    as_good = _share_above(usual, 0.9 * ranking.score)
+    shape = (ranking.score - mean) / width
+    best_shape = np.sort(shape[:JUDGED])[::-1]
+    some = ranking.take(slice(LOOKED_AT))
+    even = np.zeros(k)
+    even[: len(some)] = evenness(collection, query, some)
+    even[len(some) :] = even[len(some) - 1] if len(some) else 0.0
+    match = ranking.score * even
+    best = np.sort(match[:LOOKED_AT])[::-1] if k else np.zeros(1)
+    net, net_out, near, net_as_good = (np.zeros(k) for _ in range(4))
+    tail = alike = crowd = likest = flat_art = 0.0
+    if opinion is not None:
+        mean, width = _moments(opinion.usual, at_least=0.05)
+        net = np.asarray(opinion.cosine, np.float64)
+        net_out = (net - mean) / width
+        near, net_as_good = np.asarray(opinion.near), _share_above(opinion.usual, 0.9 * net)
+        tail, alike, crowd = _tail(opinion.usual), opinion.alike, np.log10(opinion.crowd + 0.001)
+        likest, flat_art = opinion.nearest, opinion.flat_art
+    best_net = np.sort(net_out[:JUDGED])[::-1]
+    drawn = float(query.points.weight.sum())
+    rows = {
+        "cosine": ranking.score,
+        "shape z-score": shape,
+        "coverage": even,
+        "order score": order,
+        "network cosine": net,
+        "network z-score": net_out,
+        "log pictures": np.full(k, np.log10(max(len(collection), 1))),
+        "line art": is_line_art,
+        "log length drawn": np.full(k, np.log(max(drawn, 1.0) / 400)),
+        "simplicity": np.full(k, np.log(max(float(query.norms[0, FULL]), 1e-9) / max(drawn, 1e-9))),
+        "best shape z-score": np.full(k, best_shape.max(initial=0.0)),
+        "shape margin to the tenth": np.full(k, _beside_tenth(best_shape)),
+        "best network z-score": np.full(k, best_net.max(initial=0.0)),
+        "network margin to the tenth": np.full(k, _beside_tenth(best_net)),
+        "agreement": np.full(k, float(np.mean(shape[:10] * net_out[:10])) if k else 0.0),
+        "nearest by network": np.full(k, likest),
+        "network skewness": np.full(k, tail),
+        "flat art share": np.full(k, flat_art),
+        "cohesion of first hits": np.full(k, alike),
+        "similarity to first hits": near,
+        "background similar to first hits": np.full(k, crowd),
+        "shape skewness": np.full(k, _tail(usual)),
+        "background above by shape": as_good,
+        "background above by network": net_as_good,
+        "match": match,
+        "near copy": np.clip((match - SAME) / (1 - SAME), 0, 1),
+        "best match": np.full(k, best[0]),
+        "match margin to the second": np.full(k, best[0] - best[min(1, len(best) - 1)]),
+        "log rank": np.log(np.arange(1, k + 1)),
+    }
+    return np.stack([np.asarray(rows[name], np.float64) for name in EVIDENCE], axis=1)
+
+
+def _beside_tenth(best_first: Floats) -> float:
+    return float(best_first[0] - best_first[min(9, len(best_first) - 1)]) if len(best_first) else 0.0
+
+
+def _tail(values: NDArray[Any]) -> float:
+    """The third moment's root: above 0 where some stand out, below where some fall behind."""
+    if len(values) == 0:
+        return 0.0
+    away = values - values.mean(dtype=np.float64)
+    return float(np.cbrt(np.mean((away / max(float(np.std(away)), 1e-6)) ** 3)))
+
+
+def _share_above(usual: NDArray[Any], values: NDArray[Any]) -> Floats:
+    """(k,) the logarithm of the share of usual ones that are above each value, one more than there are."""
+    ordered = np.sort(usual)
+    above = len(ordered) - np.searchsorted(ordered, values)
+    return np.asarray(np.log10((above + 1) / (len(ordered) + 1)))
+
+
+def _moments(values: NDArray[Any], at_least: float = 0.02) -> tuple[float, float]:
+    if len(values) == 0:
+        return 0.0, at_least
+    return float(values.mean()), max(float(values.std()), at_least)
+
+
+@lru_cache(maxsize=4)
+def made_up(settings: Settings) -> Collection:
+    """Contours of nothing in particular."""
+    return Collection.of((random_curves(seed) for seed in range(FEW)), settings)

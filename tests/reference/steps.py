@@ -1,0 +1,220 @@
+"""One search in NumPy, step by step: what the core (src/cpp/search/look.hpp) is held to.
+
+1. `Query.of` describes the drawing in every pose that is tried, `rank` scores the pictures, and `order` looks
+   closer at the best: where the drawing lies in them, and how evenly it is there. What a network has ordered
+   stays in its order.
+2. `evidence` and `judging` say how likely each hit is right, and whether the thing is there at all.
+3. `place_hits` finds every place of the drawing in the hits that are shown, and refines it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sketchseek.contours.drawing import Sketch
+from sketchseek.search.candidates import Candidates
+from sketchseek.search.confidence import model_for
+from sketchseek.search.hit import Hit, Hits, Place, Pose, overlap
+from sketchseek.search.options import Options
+from sketchseek.search.ranking import Ranking, every_view, located
+from sketchseek.search.search import candidates
+from sketchseek.search.view import View
+from sketchseek.shape.engine import Ids
+from sketchseek.shape.query import Query, turns
+
+from .evidence import JUDGED, features
+from .judging import Model
+from .order import order_scores, reordered
+from .placing import refine, settled
+
+CANDIDATES = 500
+"""How many of the best by the plain score are looked at closer."""
+THOROUGH = 100
+"""Of how many of the best then all views are looked at."""
+SETTLED = 30
+"""How many of these views are also compared by how the drawing fits off the grid."""
+FINE_TURN = 5.0
+"""Degrees from one rotation to the next with which those are looked at."""
+ALSO = 0.8
+"""Another place in a picture is one whose score is at least this share of the best place's."""
+APART = 0.5
+"""At most this share of the smaller of two boxes may lie in the other."""
+
+
+@dataclass(frozen=True)
+class Steps:
+    """A ranking of pictures.
+
+    query : what was searched for. ranking : the hits, on the grid of translations.
+    score : (k,) what orders the hits. evidence : (k, F), see `evidence.features`.
+    confidence : (k,) in [0, 1], the chance of each to be right; falls as the score does.
+    present : in [0, 1], the chance that the collection has the thing at all.
+    """
+
+    query: Query
+    ranking: Ranking
+    score: NDArray[np.floating[Any]]
+    evidence: NDArray[np.float64]
+    confidence: NDArray[np.float64]
+    present: float
+
+    def take(self, which: slice) -> Steps:
+        """Some of the hits."""
+        names = ("score", "evidence", "confidence")
+        some = {name: getattr(self, name)[which] for name in names}
+        return replace(self, ranking=self.ranking.take(which), **some)
+
+
+def search_by_steps(view: View, sketch: Sketch, options: Options) -> Hits:
+    """`search.search` of a view that has pictures."""
+    shown = slice(options.offset, options.offset + options.k)
+    answer = ranked(view, sketch, options)
+    return Hits(place_hits(view, sketch, answer.take(shown), options), answer.present)
+
+
+def ranked(view: View, sketch: Sketch, options: Options) -> Steps:
+    """The best `offset + k` pictures of a view that has some."""
+    shape, found = candidates(view, sketch, options)
+    query = Query.of(sketch.points, view.settings, mirror=options.mirror, rotations=turns(options.turn))
+    # The same first hits are judged whatever is asked for: what is said of them does not depend on it.
+    count = min(max(options.offset + options.k, JUDGED), len(shape))
+    if found.pictures is None:
+        query, ranking, score = _by_shape(view, query, found, options, count)
+    else:
+        ranking, score = located(view.collection, query, found.pictures), found.order
+    evidence = features(
+        view.collection,
+        query,
+        ranking,
+        order=score,
+        is_line_art=view.is_line_art[ranking.ids],
+        opinion=found.opinion,
+    )
+    likeness = None if found.opinion is None else found.opinion.likeness
+    model = Model.of(model_for(found.opinion.name if found.opinion else None))
+    confidence, present = model.judge(evidence, likeness)
+    return Steps(query, ranking, score, evidence, confidence, present).take(slice(options.offset + options.k))
+
+
+def _best(view: View, query: Query, rows: Ids) -> Ranking:
+    """Rows, best first, the best of each picture."""
+    collection = view.collection
+    ids = np.unique(collection.pictures[rows])
+    found = located(collection, query, ids)
+    order = np.argsort(-collection.weighted(found.score, found.rows), kind="stable")
+    return found.take(order)
+
+
+def _by_shape(
+    view: View, query: Query, named: Candidates, options: Options, count: int
+) -> tuple[Query, Ranking, NDArray[np.floating[Any]]]:
+    """By what `order` says among the best by the cosine, by the cosine after those."""
+    found = named.placed if named.placed is not None else _best(view, query, named.rows)
+    if options.clutter == 0:
+        return query, found.take(slice(count)), found.score[:count]
+    first = found.take(slice(CANDIDATES))
+    first, score = reordered(first, _order_scores(view, query, first, options))
+    if options.turn:
+        finer = turns(options.turn, FINE_TURN)
+        query = Query.of(query.points, query.settings, mirror=options.mirror, rotations=finer)
+    if view.collection.has_windows or options.turn:
+        every, by = _every_place(view, query, first.ids[:THOROUGH], options)
+        best, at = every.best_of_pictures(), np.sort(np.unique(every.ids, return_index=True)[1])
+        first, score = best + first.take(slice(THOROUGH, None)), np.concatenate([by[at], score[THOROUGH:]])
+    ranking = (first + found.take(slice(CANDIDATES, None))).take(slice(count))
+    # Whoever was not looked at scores no more than the last who was.
+    score = np.minimum.accumulate(np.concatenate([score, ranking.score[len(score) :]])[:count])
+    return query, ranking, score
+
+
+def place_hits(view: View, sketch: Sketch, answer: Steps, options: Options) -> list[Hit]:
+    """The hits of an answer with all their places, off the grid, in pixels of the pictures."""
+    ranking = answer.ranking
+    if view.collection.has_windows:
+        ranking = _nearly_best(*_every_place(view, answer.query, ranking.ids, options))
+    ranking = refine(view.collection, answer.query, ranking)
+    of_picture: dict[int, list[int]] = {}
+    for i, number in enumerate(ranking.ids.tolist()):
+        of_picture.setdefault(number, []).append(i)
+    return [
+        _hit(
+            view,
+            sketch,
+            number,
+            _apart(view, sketch, ranking, of_picture[number]),
+            rank=options.offset + i + 1,
+            confidence=round(float(answer.confidence[i]), 6),
+        )
+        for i, number in enumerate(answer.ranking.ids.tolist())
+    ]
+
+
+def _nearly_best(ranking: Ranking, score: NDArray[np.float64]) -> Ranking:
+    """Of each picture's places, best first, those that are nearly as good as its best."""
+    _, first, of_picture = np.unique(ranking.ids, return_index=True, return_inverse=True)
+    kept = np.flatnonzero(score >= ALSO * score[first][of_picture.ravel()])
+    return ranking.take(np.union1d(kept, first))
+
+
+def _every_place(view: View, query: Query, ids: Ids, options: Options) -> tuple[Ranking, NDArray[np.float64]]:
+    """All views of some pictures, best first, and what orders them: the best also by their fit off the grid.
+
+    A small thing in a small view lies between the grid's scales and steps more often than a large one does.
+    """
+    every = every_view(view.collection, query, ids)
+    ranking, score = reordered(every, _order_scores(view, query, every, options))
+    close = settled(view.collection, query, ranking.take(slice(SETTLED)))
+    score[:SETTLED] = np.maximum(score[:SETTLED], _order_scores(view, query, close, options))
+    return reordered(ranking, score)
+
+
+def _order_scores(view: View, query: Query, ranking: Ranking, options: Options) -> NDArray[np.float64]:
+    return order_scores(
+        view.collection,
+        query,
+        ranking,
+        strength=options.clutter,
+        power=options.evenness,
+        is_line_art=view.is_line_art[ranking.ids],
+    )
+
+
+def _apart(view: View, sketch: Sketch, ranking: Ranking, mine: list[int]) -> list[Place]:
+    """The places of one picture, best first, without those that are the same again."""
+    places: list[Place] = []
+    number = int(ranking.ids[mine[0]])
+    size = (int(view.width[number]), int(view.height[number]))
+    for i in mine:
+        names = ("scale", "mirrored", "rotation", "dx", "dy")
+        grid = Pose(*(getattr(ranking, name)[i].item() for name in names))
+        pose = grid.in_picture(view.frames[ranking.rows[i]].tolist(), size)
+        place = Place(round(float(ranking.score[i]), 6), pose, pose.box(sketch.points, size))
+        if not any(overlap(place.box, other.box) > APART for other in places):
+            places.append(place)
+    return places
+
+
+def _hit(view: View, sketch: Sketch, number: int, places: list[Place], **known: Any) -> Hit:
+    identifier = view.id(number)
+    best = places[0]
+    return Hit(
+        id=identifier,
+        picture=view.path(number),
+        score=best.score,
+        scale=round(best.pose.scale, 4),
+        mirrored=best.pose.mirrored,
+        rotation=best.pose.rotation,
+        dx=round(best.pose.dx, 3),
+        dy=round(best.pose.dy, 3),
+        box=best.box,
+        width=int(view.width[number]),
+        height=int(view.height[number]),
+        sketch=sketch,
+        thumbnail=lambda: view.thumbnail(identifier),
+        also=tuple(places[1:]),
+        **known,
+    )

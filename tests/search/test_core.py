@@ -1,0 +1,137 @@
+"""Every number, name and sentence of the search's core stands in one place: src/cpp/search/constants.hpp."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sketchseek.search.core import CORE, EVIDENCE, LIKENESS, PLACE
+from sketchseek.shape.engine import _engine
+from sketchseek.shape.engine.native import products
+
+ROOT = Path(__file__).parents[2] / "src"
+HEADER = ROOT / "cpp" / "search" / "constants.hpp"
+SHIPPED = [
+    path
+    for pattern in ("sketchseek/**/*.py", "sketchseek/**/*.js", "cpp/**/*.hpp", "cpp/**/*.cpp")
+    for path in ROOT.glob(pattern)
+    if path != HEADER
+]
+
+
+def text_of(path: Path) -> str:
+    """Without what explains: a comment may name a thing."""
+    text = path.read_text()
+    if path.suffix == ".py":
+        return re.sub(r'"""(.|\n)*?"""|#.*', "", text)
+    return re.sub(r"//.*|/\*(.|\n)*?\*/", "", text)
+
+
+def test_the_engine_says_what_its_numbers_mean() -> None:
+    said = json.loads(_engine.description())
+    assert tuple(said["evidence"]) == EVIDENCE
+    assert tuple(said["likeness"]) == LIKENESS
+    assert tuple(said["place"]) == PLACE
+    assert len(set(EVIDENCE)) == len(EVIDENCE)
+    assert CORE["candidates"] >= CORE["few"] > 0
+
+
+@pytest.mark.skipif(not HEADER.exists(), reason="the sources are not here")
+def test_names_of_evidence_stand_once() -> None:
+    """All of them in a row; one alone may be asked for by its name."""
+    for path in SHIPPED:
+        text = text_of(path)
+        named = [name for name in EVIDENCE if " " in name and f'"{name}"' in text]
+        assert len(named) <= 2, f"{path} lists {named}"
+
+
+@pytest.mark.skipif(not HEADER.exists(), reason="the sources are not here")
+def test_sentences_stand_once() -> None:
+    sentences = re.findall(r'constexpr char k\w+\[\] = "([^"]+)"', HEADER.read_text())
+    assert len(sentences) >= 3
+    for path in SHIPPED:
+        if path.suffix in (".js", ".hpp", ".cpp"):
+            assert not [s for s in sentences if s in path.read_text()], path
+
+
+@pytest.mark.skipif(not HEADER.exists(), reason="the sources are not here")
+def test_numbers_stand_once() -> None:
+    """A constant that another file of the core's own room, or its callers, would write again."""
+    numbers = dict(re.findall(r"constexpr (?:int64_t|int|double) (k\w+) = ([-.\d]+);", HEADER.read_text()))
+    assert len(numbers) > 15
+    names = {re.sub(r"(?<!^)(?=[A-Z])", "_", name[1:]).upper(): value for name, value in numbers.items()}
+    for path in SHIPPED:
+        text = text_of(path)
+        for name, value in names.items():
+            again = re.search(rf"^{name}(?:: [\w\[\]]+)? = {re.escape(value)}\b", text, re.MULTILINE)
+            assert not again, f"{path} has {name} again"
+            own = re.search(rf"constexpr \w+ k{name.title().replace('_', '')} = ", text)
+            assert not own, f"{path} has {name} again"
+
+
+def test_nothing_that_ships_imports_the_reference() -> None:
+    for path in ROOT.glob("sketchseek/**/*.py"):
+        assert not re.search(r"^\s*(from|import) (tests|reference)\b", path.read_text(), re.MULTILINE), path
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.float32])
+@pytest.mark.parametrize("build", _engine.supported_builds())
+def test_products_are_those_of_numpy(build: str, kind: type) -> None:
+    rng = np.random.default_rng(5)
+    for n, m, d in ((0, 3, 5), (1, 1, 1), (4, 4, 16), (7, 5, 33), (130, 9, 385), (5, 0, 8)):
+        rows = (rng.standard_normal((n, d)) * 40).astype(kind)
+        others = rng.standard_normal((m, d)).astype(np.float32)
+        found = _engine.products(rows, others, build).reshape(n, m)
+        np.testing.assert_allclose(found, rows.astype(float) @ others.T.astype(float), atol=2e-3)
+        if kind is np.float32:
+            among = _engine.products(rows, rows, build).reshape(n, n)
+            np.testing.assert_allclose(among, rows.astype(float) @ rows.T.astype(float), rtol=1e-4, atol=0.1)
+    with pytest.raises(ValueError, match="one length"):
+        _engine.products(np.zeros((2, 3), np.float32), np.zeros((2, 4), np.float32), build)
+    with pytest.raises(ValueError, match="int8 or float32"):
+        _engine.products(np.zeros((2, 3)), np.zeros((2, 3), np.float32), build)
+
+
+def test_diffusion_solves_its_equation() -> None:
+    rng = np.random.default_rng(4)
+    vectors = rng.standard_normal((60, 8)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    vectors[7] = 0  # like nothing
+    scores = rng.standard_normal(60).astype(np.float32)
+    cosines = products(vectors, vectors)
+    for neighbours in (1, 10, 100):
+        found = _engine.diffused(scores, cosines, neighbours, 0.95)
+        alike = np.maximum(cosines, 0).astype(np.float64)
+        np.fill_diagonal(alike, 0)
+        if neighbours < 60:
+            alike[alike < -np.partition(-alike, neighbours - 1, axis=1)[:, [neighbours - 1]]] = 0
+        total = alike.sum(axis=1)
+        np.fill_diagonal(alike, total == 0)
+        alike /= np.where(total == 0, 1, total)[:, None]
+        exact = np.linalg.solve(np.eye(60) - 0.95 * alike, 0.05 * scores)
+        np.testing.assert_allclose(found, exact, atol=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("scores", "cosines", "neighbours", "share"),
+    [
+        (np.zeros(3), np.zeros((3, 2)), 1, 0.9),
+        (np.zeros(3), np.zeros((3, 3)), 0, 0.9),
+        (np.zeros(3), np.zeros((3, 3)), 1, 1.0),
+        (np.full(3, np.nan), np.zeros((3, 3)), 1, 0.9),
+        (np.zeros(3), np.full((3, 3), np.inf), 1, 0.9),
+    ],
+)
+def test_what_diffusion_does_not_take(
+    scores: np.ndarray, cosines: np.ndarray, neighbours: int, share: float
+) -> None:
+    with pytest.raises(ValueError, match="must be"):
+        _engine.diffused(scores.astype(np.float32), cosines.astype(np.float32), neighbours, share)
+
+
+def test_diffusion_of_nothing() -> None:
+    assert len(_engine.diffused(np.zeros(0, np.float32), np.zeros((0, 0), np.float32), 3, 0.9)) == 0
