@@ -1,11 +1,13 @@
 """What the network finds: doodles by strangers among icons and emoji, icons of one set among another's.
 
-    python training/icons/measure.py collect PACKAGE DATA WORK   # pictures, questions, what is found today
-    python training/icons/measure.py report WORK                 # the network beside it
+    python training/icons/measure.py network PACKAGE DATA WORK         # the network alone
+    python training/icons/measure.py collect PACKAGE DATA WORK         # what is found today (slow)
+    python training/icons/measure.py choose WORK --weights RUN.onnx    # what the network weighs beside it
+    python training/icons/measure.py report WORK                       # today, the network, both
 
 PACKAGE is the unpacked npm package @iconify/json, DATA the development data. Classes and sets are those that
-prepare.py keeps out: `dev` to choose by, `test` to report. A right answer is an icon with a name of
-the class.
+prepare.py keeps out: `dev` to choose by, `test` to report. The weights in the tree were trained on `dev`,
+too: choose by a run without `--final`. A right answer is an icon with a name of the class.
 """
 
 import argparse
@@ -19,7 +21,8 @@ from prepare import ASK, CHOOSE, part_of_classes
 from sketchseek import Index, Sketch
 from sketchseek.contours.picture import load_picture
 from sketchseek.depiction import line_art
-from sketchseek.search.search import Options, ranked
+from sketchseek.search.options import Options
+from sketchseek.search.search import find
 
 COLLECTIONS = {
     "dev": ("tabler", "ph"),
@@ -115,9 +118,10 @@ def today(folder: Path, index_at: Path, asked: list[dict]) -> tuple[list[str], n
         )
         pair = []
         for blend in (None, 0):
-            answer = ranked(view, sketch, Options(k=len(pictures), expand=0, blend=blend))
+            options = Options(k=len(pictures), expand=0, blend=blend)
+            answer = find(view, sketch, options, count=len(pictures), place=False)
             score = np.full(len(pictures), np.nan)
-            score[answer.ranking.ids] = answer.score
+            score[answer.pictures] = answer.order
             score[np.isnan(score)] = np.nanmin(score)
             pair.append((score - score.mean()) / max(score.std(), 1e-9))
         scores.append(pair)
@@ -127,14 +131,45 @@ def today(folder: Path, index_at: Path, asked: list[dict]) -> tuple[list[str], n
     return pictures, both[:, 0], both[:, 1]
 
 
-def collect(package: Path, data: Path, work: Path) -> None:
-    for part in ("dev", "emoji", "test"):
-        if part == "emoji":
-            folder, asked = data / "doodles" / "photos", emoji_questions(data)
-        else:
-            folder = work / part
-            write_icons(package, folder, COLLECTIONS[part])
-            asked = questions(part, folder, data / "quickdraw")
+def collection(part: str, package: Path, data: Path, work: Path) -> tuple[Path, list[dict]]:
+    """A part's pictures, written where they are not yet, and its questions."""
+    if part == "emoji":
+        return data / "doodles" / "photos", emoji_questions(data)
+    folder = work / part
+    write_icons(package, folder, COLLECTIONS[part])
+    return folder, questions(part, folder, data / "quickdraw")
+
+
+def sampled(asked: list[dict], count: int) -> list[dict]:
+    """So many questions of each kind, at random; all for 0."""
+    random = np.random.default_rng(0)
+    found = []
+    for kind in dict.fromkeys(q["kind"] for q in asked):
+        mine = [q for q in asked if q["kind"] == kind]
+        found += [mine[i] for i in sorted(random.permutation(len(mine))[: count or None])]
+    return found
+
+
+def alone(package: Path, data: Path, work: Path) -> None:
+    """Print what the network finds by itself."""
+    for part in ("test", "emoji"):
+        folder, asked = collection(part, package, data, work)
+        pictures = [str(file.relative_to(folder)) for file in sorted(folder.rglob("*.svg"))]
+        scores = network_scores(folder, pictures, asked)
+        for kind in dict.fromkeys(q["kind"] for q in asked):
+            some = np.array([q["kind"] == kind for q in asked])
+            mine = [q for q in asked if q["kind"] == kind]
+            groups = [q["group"] for q in mine]
+            print(
+                f"{part}, {kind}: {len(mine)} questions, {len(set(groups))} classes, {len(pictures)} pictures"
+            )
+            print(f"  network {shown(recalls(scores[some], pictures, mine), groups)}", flush=True)
+
+
+def collect(package: Path, data: Path, work: Path, parts: list[str], count: int) -> None:
+    for part in parts:
+        folder, asked = collection(part, package, data, work)
+        asked = sampled(asked, count)
         print(part, len(asked), "questions", flush=True)
         pictures, full, shape = today(folder, work / f"{part}-index", asked)
         np.savez(
@@ -174,19 +209,42 @@ def recalls(scores: np.ndarray, pictures: list[str], asked: list[dict]) -> np.nd
 
 
 def shown(right: np.ndarray, groups: list[str]) -> str:
-    """Recalls at 1, 5, 10 in percent, the last with its 95% interval over classes."""
+    """Recalls at 1, 5, 10 in percent, each with its 95% interval over classes."""
     names, of = np.unique(groups, return_inverse=True)
     random = np.random.default_rng(0)
-    sums = np.stack([np.bincount(of, right[:, 2]), np.bincount(of)])
+    sums = np.stack([*(np.bincount(of, column) for column in right.T), np.bincount(of)])
     draws = [sums[:, random.integers(len(names), size=len(names))].sum(axis=1) for _ in range(1000)]
-    low, high = np.percentile([100 * a / b for a, b in draws], [2.5, 97.5])
+    low, high = np.percentile([100 * d[:3] / d[3] for d in draws], [2.5, 97.5], axis=0)
     mean = 100 * right.mean(axis=0)
-    return f"{mean[0]:5.1f} {mean[1]:5.1f} {mean[2]:5.1f} [{low:.0f}, {high:.0f}]"
+    return "  ".join(f"{m:5.1f} [{a:.0f}, {b:.0f}]" for m, a, b in zip(mean, low, high, strict=True))
+
+
+def choose(work: Path) -> None:
+    """What the network weighs beside what is found today, by R@10 on dev -> WORK/chosen.json."""
+    stored = np.load(work / "dev.npz")
+    pictures, asked = stored["pictures"].tolist(), json.loads(str(stored["asked"]))
+    network = network_scores(Path(str(stored["folder"])), pictures, asked)
+    chosen = {}
+    for kind in dict.fromkeys(q["kind"] for q in asked):
+        some = np.array([q["kind"] == kind for q in asked])
+        mine = [q for q in asked if q["kind"] == kind]
+        for base in ("full", "shape"):
+            right = [
+                recalls(stored[base][some] + w * network[some], pictures, mine)[:, 2].mean() for w in WEIGHTS
+            ]
+            chosen[f"{base} {kind}"] = WEIGHTS[int(np.argmax(right))]
+            print(f"{kind}, {base} + w network, R@10 by w:")
+            print("  ", dict(zip(WEIGHTS, np.round(100 * np.array(right), 1).tolist(), strict=True)))
+    (work / "chosen.json").write_text(json.dumps(chosen))
 
 
 def report(work: Path) -> None:
-    chosen: dict[str, float] = {}
-    for part in ("dev", "test", "emoji"):
+    """Print what is found today, by the network, and by both with the weights that dev chose."""
+    file = work / "chosen.json"
+    chosen = json.loads(file.read_text()) if file.exists() else {}
+    for part in ("test", "emoji"):
+        if not (work / f"{part}.npz").exists():
+            continue
         stored = np.load(work / f"{part}.npz")
         pictures, asked = stored["pictures"].tolist(), json.loads(str(stored["asked"]))
         network = network_scores(Path(str(stored["folder"])), pictures, asked)
@@ -194,40 +252,44 @@ def report(work: Path) -> None:
             some = np.array([q["kind"] == kind for q in asked])
             mine = [q for q in asked if q["kind"] == kind]
             groups = [q["group"] for q in mine]
-            counts = f"{len(mine)} questions, {len(set(groups))} classes, {len(pictures)} pictures"
-            print(f"\n{part}, {kind}: {counts}")
-            rows = {"shape": stored["shape"], "today": stored["full"], "network": network}
-            for base in ("today", "shape"):
-                key = f"{base} {kind}"
-                if part == "dev":
-                    right = [
-                        recalls(rows[base][some] + w * network[some], pictures, mine)[:, 2].mean()
-                        for w in WEIGHTS
-                    ]
-                    chosen[key] = WEIGHTS[int(np.argmax(right))]
-                    print(
-                        f"  {base} + w network, R@10 by w:",
-                        dict(zip(WEIGHTS, np.round(100 * np.array(right), 1).tolist(), strict=True)),
-                    )
-                weight = chosen.get(key, chosen[f"{base} doodle"])
-                rows[f"{base} + {weight:g} network"] = rows[base] + weight * network
+            print(
+                f"{part}, {kind}: {len(mine)} questions, {len(set(groups))} classes, {len(pictures)} pictures"
+            )
+            rows = {"shape": stored["shape"], "full": stored["full"], "network": network}
+            for base in ("shape", "full"):
+                weight = chosen.get(f"{base} {kind}", chosen.get(f"{base} doodle"))
+                if weight is not None:
+                    rows[f"{base} + {weight:g} network"] = stored[base] + weight * network
             for name, scores in rows.items():
-                print(f"  {name:24} {shown(recalls(scores[some], pictures, mine), groups)}")
+                print(f"  {name:24} {shown(recalls(scores[some], pictures, mine), groups)}", flush=True)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     commands = parser.add_subparsers(dest="command", required=True)
-    first = commands.add_parser("collect")
-    first.add_argument("package", type=Path)
-    first.add_argument("data", type=Path)
-    first.add_argument("work", type=Path)
-    commands.add_parser("report").add_argument("work", type=Path)
+    for name in ("network", "collect"):
+        command = commands.add_parser(name)
+        command.add_argument("package", type=Path)
+        command.add_argument("data", type=Path)
+        command.add_argument("work", type=Path)
+    command.add_argument(
+        "--parts", nargs="+", choices=("dev", "test", "emoji"), default=["dev", "test", "emoji"]
+    )
+    command.add_argument("--questions", type=int, default=0, help="of each kind, at random; 0: all")
+    for name in ("choose", "report"):
+        commands.add_parser(name).add_argument("work", type=Path)
+    for command in commands.choices.values():
+        command.add_argument("--weights", type=Path, default=line_art.WEIGHTS, help="of another run")
     args = parser.parse_args()
-    if args.command == "collect":
-        collect(args.package, args.data, args.work)
+    line_art.WEIGHTS = args.weights
+    if args.command == "network":
+        alone(args.package, args.data, args.work)
+    elif args.command == "collect":
+        collect(args.package, args.data, args.work, args.parts, args.questions)
     else:
-        report(args.work)
+        {"choose": choose, "report": report}[args.command](args.work)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """An eye for line art: a small network of our own, to which icons and doodles of a thing are alike.
 
+The search does not use it yet: no index stores its embeddings, and no ranking asks for them.
 Everything before the network is plain arithmetic on 64 x 64 numbers, so that a browser can repeat it.
 """
 
@@ -25,7 +26,7 @@ WIDTHS: Final = (2.5, 4.5)
 _FAINT = 0.1  # of 1: a picture without ink darker than this is empty
 _INK = 0.25  # of the darkest: from here on a pixel counts when the ink is cropped
 _LUMINANCE = np.array([0.299, 0.587, 0.114], np.float32)
-_WEIGHTS = Path(__file__).parent / "data" / "icons.onnx"
+WEIGHTS = Path(__file__).parent / "data" / "icons.onnx"
 
 Plane = NDArray[np.float32]
 
@@ -147,4 +148,4 @@ def _network() -> Any:
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
-    return onnxruntime.InferenceSession(_WEIGHTS, options, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(WEIGHTS, options, providers=["CPUExecutionProvider"])
