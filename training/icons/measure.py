@@ -14,12 +14,13 @@ import argparse
 import json
 from pathlib import Path
 
+import cv2
 import numpy as np
+import resvg_py
 from names import doodle_labels, label
 from prepare import ASK, CHOOSE, part_of_classes
 
 from sketchseek import Index, Sketch
-from sketchseek.contours.picture import load_picture
 from sketchseek.depiction import line_art
 from sketchseek.search.options import Options
 from sketchseek.search.search import find
@@ -182,9 +183,17 @@ def collect(package: Path, data: Path, work: Path, parts: list[str], count: int)
         )
 
 
+def rendered(file: Path) -> np.ndarray:
+    """An SVG on white, small: the network sees 64 pixels of it."""
+    png = bytes(resvg_py.svg_to_bytes(svg_path=str(file), width=96, skip_system_fonts=True))
+    pixels = cv2.imdecode(np.frombuffer(png, np.uint8), cv2.IMREAD_UNCHANGED)
+    alpha = pixels[..., 3:].astype(np.float32) / 255
+    return np.round(pixels[..., 2::-1] * alpha + 255 * (1 - alpha)).astype(np.uint8)
+
+
 def network_scores(folder: Path, pictures: list[str], asked: list[dict]) -> np.ndarray:
     """Z-scores (questions, pictures) of the network."""
-    rows = np.stack([line_art.embed(load_picture(folder / picture).pixels) for picture in pictures])
+    rows = np.stack([line_art.embed(rendered(folder / picture)) for picture in pictures])
     at = {picture: i for i, picture in enumerate(pictures)}
     queries = np.stack(
         [
@@ -198,12 +207,13 @@ def network_scores(folder: Path, pictures: list[str], asked: list[dict]) -> np.n
 
 def recalls(scores: np.ndarray, pictures: list[str], asked: list[dict]) -> np.ndarray:
     """Whether a right picture is among the first 1, 5, 10 (questions, 3)."""
+    at = {picture: i for i, picture in enumerate(pictures)}
+    prefixes = {q.get("among", "") for q in asked}
+    among = {start: np.array([p.startswith(start) for p in pictures]) for start in prefixes}
     found = []
     for all_scores, question in zip(scores, asked, strict=True):
-        among = [p.startswith(question.get("among", "")) for p in pictures]
-        row = np.where(among, all_scores, -np.inf)
-        right = np.isin(pictures, question["right"])
-        place = int((row > row[right].max()).sum())
+        row = np.where(among[question.get("among", "")], all_scores, -np.inf)
+        place = int((row > row[[at[p] for p in question["right"]]].max()).sum())
         found.append([place < k for k in (1, 5, 10)])
     return np.array(found)
 
