@@ -48,7 +48,7 @@ export class Photo extends EventTarget {
     area.addEventListener("keydown", (event) => this.#key(event));
   }
 
-  /** What to search with: { picture, box }, in pixels of the picture; null where no photograph lies here. */
+  /** What to search with: { picture, box }, in its pixels; null without a photograph. */
   get query() {
     if (!this.#shown) return null;
     const { blob, width, height } = this.#shown;
