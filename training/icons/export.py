@@ -1,6 +1,6 @@
 """The trained network as ONNX: normalisation folded in, a byte a weight with a scale for each output channel.
 
-    python training/icons/export.py run.pt src/sketchseek/depiction/data/icons.onnx
+    python training/icons/export.py run.pt training/icons/icons.onnx
 
 The graph takes `ink` (n, 1, 64, 64) and gives `embedding` (n, 128). Its nodes are, in order: the gradient
 (Conv by Sobel's masks), its length (Mul, ReduceSum, Add, Sqrt), that blurred (Conv), Concat; then

@@ -15,13 +15,13 @@ import json
 from pathlib import Path
 
 import cv2
+import embed as line_art
 import numpy as np
 import resvg_py
 from names import doodle_labels, label
 from prepare import ASK, CHOOSE, part_of_classes
 
 from sketchseek import Index, Sketch
-from sketchseek.depiction import line_art
 from sketchseek.search.options import Options
 from sketchseek.search.search import find
 

@@ -1,14 +1,24 @@
 """The eye for line art: what it is shown, and that it tells things apart."""
 
+import importlib.util
 from itertools import pairwise
+from pathlib import Path
 
 import cv2
 import numpy as np
 import pytest
 
 from sketchseek import SketchseekError
-from sketchseek.depiction import line_art
-from sketchseek.depiction.line_art import DIMENSION, LONGER, SIDE, draw, embed, embed_ink, fit, ink_of
+
+FILE = Path(__file__).parents[2] / "training" / "icons" / "embed.py"
+if not FILE.exists():
+    pytest.skip("training/ is not here", allow_module_level=True)
+spec = importlib.util.spec_from_file_location("icons_embed", FILE)
+line_art = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(line_art)
+DIMENSION, LONGER, SIDE = line_art.DIMENSION, line_art.LONGER, line_art.SIDE
+draw, embed, embed_ink = line_art.draw, line_art.embed, line_art.embed_ink
+fit, ink_of = line_art.fit, line_art.ink_of
 
 ANGLES = np.linspace(0, 2 * np.pi, 40)
 CIRCLE = np.stack([np.cos(ANGLES), np.sin(ANGLES)], axis=1)

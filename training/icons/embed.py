@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import SketchseekError
+from sketchseek.errors import SketchseekError
 
 SIDE: Final = 64
 """Pixels each way that the network sees."""
@@ -26,7 +26,7 @@ WIDTHS: Final = (2.5, 4.5)
 _FAINT = 0.1  # of 1: a picture without ink darker than this is empty
 _INK = 0.25  # of the darkest: from here on a pixel counts when the ink is cropped
 _LUMINANCE = np.array([0.299, 0.587, 0.114], np.float32)
-WEIGHTS = Path(__file__).parent / "data" / "icons.onnx"
+WEIGHTS = Path(__file__).with_name("icons.onnx")
 
 Plane = NDArray[np.float32]
 
