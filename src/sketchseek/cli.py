@@ -23,7 +23,7 @@ from .errors import (
     OtherPlaceError,
     SketchseekError,
 )
-from .output.arguments import box, natural, port, positive, seconds, turn, weight
+from .output.arguments import box, natural, port, positive, said, seconds, turn, weight
 
 if TYPE_CHECKING:
     from .index import Index
@@ -80,7 +80,7 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
 
     def command(name: str, run: Command, text: str) -> argparse.ArgumentParser:
         added = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
-        added.set_defaults(run=run)
+        added.set_defaults(run=run, wrong=added.error)
         return added
 
     p = command(
@@ -139,7 +139,16 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     p.add_argument(
         "sketch",
         metavar="SKETCH",
-        help="a bitmap, an SVG or a JSON file of strokes; - reads it from standard input",
+        nargs="?",
+        help="a bitmap, an SVG or a JSON file of strokes; - reads it from standard input; may be left out "
+        "with --words",
+    )
+    p.add_argument(
+        "--words",
+        type=said,
+        metavar="TEXT",
+        help="what is looked for, beside the drawing or instead of it: by what it looks like, and by names "
+        "of files and folders",
     )
     _add_index(p)
     _add_device(p)
@@ -384,11 +393,15 @@ def _index(args: argparse.Namespace, **elsewhere: Any) -> int:
 def run_search(args: argparse.Namespace) -> int:
     """`search`."""
     clock = Clock()
+    if args.sketch is None and args.words is None:
+        args.wrong("give a SKETCH, --words, or both")
+    if args.sketch is None and args.box is not None:
+        args.wrong("--box is a part of a SKETCH")
     _cluster_options(args)
     from .index import Index
 
     clock.lap("imports")
-    sketch = _read_sketch(args.sketch, args.box)
+    sketch = None if args.sketch is None else _read_sketch(args.sketch, args.box)
     clock.lap("drawing")
     if args.cluster is not None:
         with _on_cluster(args) as spread:
@@ -404,6 +417,7 @@ def _search(args: argparse.Namespace, clock: Clock, sketch: Any, index: Any) -> 
         args.k,
         expand=args.expand,
         blend=args.blend,
+        words=args.words,
         rejected=[index.identify(picture) for picture in args.rejected],
         mirror=args.mirror,
         turn=args.turn,
@@ -418,11 +432,12 @@ def _search(args: argparse.Namespace, clock: Clock, sketch: Any, index: Any) -> 
     if args.html:
         from .output.html import page
 
-        _write(args.html, page(sketch, hits, len(index)).encode())
+        _write(args.html, page(sketch, hits, len(index), args.words).encode())
         clock.lap("html")
     if args.json:
         document: dict[str, Any] = {
-            "sketch": args.sketch if args.sketch == "-" else os.path.abspath(args.sketch),
+            "sketch": args.sketch if args.sketch in ("-", None) else os.path.abspath(args.sketch),
+            "words": args.words,
             "pictures": len(index),
             "method": args.method or index.method,
             "took_ms": round(1000 * took, 2),

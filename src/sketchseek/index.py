@@ -386,6 +386,7 @@ class Index:
             describer=partial(self._network, recipe),
             tokens=snapshot.tokens,
             token_version=recipe.tokens or "",
+            network=recipe.name,
         )
 
     def _network(self, recipe: Expansion, required: bool) -> PictureDescriber | None:
@@ -422,16 +423,25 @@ class Index:
         long = collection.has_windows and len(collection.engine) > VIEWS_IN_A_BLINK
         return "projections" if long else "exhaustive"
 
-    def search(self, sketch: Sketch | Source | Image.Image | list[Any], k: int = 20, **options: Any) -> Hits:
+    def search(
+        self,
+        sketch: Sketch | Source | Image.Image | list[Any] | None = None,
+        k: int = 20,
+        *,
+        drawing: Sketch | Source | Image.Image | list[Any] | None = None,
+        **options: Any,
+    ) -> Hits:
         """The k pictures that show the drawing best, those that are not there any more after the others.
 
-        sketch : also strokes [[[x, y], ...], ...], the path or the bytes of a file, or a Pillow image.
+        sketch : also strokes [[[x, y], ...], ...], the path or the bytes of a file, or a Pillow image; None
+            where `words` say what is looked for. `drawing` is another name for it.
         options : the other fields of `sketchseek.search.search.Options`: offset, mirror, expand, blend (at
-            most 5), picked, method, turn (also "any") and so on.
+            most 5), picked, words, method, turn (also "any") and so on.
         """
-        chosen = self._options(k, options)
-        hits = search(self._view, Sketch.of(sketch), chosen)
-        hits.note = by_shape_alone(self._no_describer) if chosen.blend is None else None
+        chosen, drawn = self._options(k, options), sketch if drawing is None else drawing
+        hits = search(self._view, None if drawn is None else Sketch.of(drawn), chosen)
+        if chosen.blend is None and drawn is not None:
+            hits.note = hits.note or by_shape_alone(self._no_describer)
         return missing_last(hits)
 
     def _options(self, k: int, given: dict[str, Any]) -> Options:
@@ -439,6 +449,8 @@ class Index:
         blend = given.get("blend")
         if blend is not None and blend > MOST_WEIGHT:
             raise ValueError(f"blend must be from 0 to {MOST_WEIGHT:g}, got {blend}")
+        if given.get("words") and self._view.collection.host is None:
+            raise SketchseekError("Words can't be searched for on a cluster; leave them out.")
         turn = 180.0 if given.get("turn") == "any" else given.get("turn", 0.0)
         return Options(k, **{**given, "turn": turn})
 

@@ -343,3 +343,25 @@ def test_too_many_open_files_are_said_in_a_sentence(
     answer = client.get("/api/index")
     assert answer.status_code == 503
     assert answer.json()["detail"].endswith("try again.")
+
+
+def test_words_are_searched_for(client, star):
+    alone = client.post("/api/search", json={"words": "house", "k": 5})
+    assert alone.status_code == 200
+    answer = alone.json()
+    assert (answer["sketch"], answer["words"], answer["drawing"]) == (None, "house", [])
+    assert {hit["picture"].rpartition("/")[2] for hit in answer["hits"]} == {"house.svg", "house.webp"}
+    assert {hit["matched"] for hit in answer["hits"]} == {"house"}
+    both = client.post("/api/search", json={"strokes": star, "words": "bolt", "k": 8}).json()
+    assert [h["matched"] for h in both["hits"] if "matched" in h] == ["bolt"]
+    assert both["hits"][0]["outline"]
+    nothing = client.post("/api/search", json={"words": "qzxwvk"}).json()
+    assert nothing["hits"] == []
+    assert "qzxwvk" in nothing["note"]
+
+
+@pytest.mark.parametrize("body", [{}, {"words": " "}, {"words": 3}, {"words": "x" * 401}, {"strokes": None}])
+def test_neither_a_drawing_nor_words(client, body):
+    refused = client.post("/api/search", json=body)
+    assert refused.status_code == 422
+    assert refused.json()["detail"]

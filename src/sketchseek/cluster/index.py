@@ -114,12 +114,19 @@ class ClusterIndex(Index):
             self._following.join(timeout=5)
         self.fleet.close()
 
-    def search(self, sketch: Sketch | Source | Image.Image | list[Any], k: int = 20, **options: Any) -> Hits:
+    def search(
+        self,
+        sketch: Sketch | Source | Image.Image | list[Any] | None = None,
+        k: int = 20,
+        *,
+        drawing: Sketch | Source | Image.Image | list[Any] | None = None,
+        **options: Any,
+    ) -> Hits:
         """See `Index.search`; `covered` says which share of the pictures answered before the deadline."""
         snapshot, view = self._opened
-        chosen = self._options(k, options)
+        chosen, drawn = self._options(k, options), sketch if drawing is None else drawing
         with searching(self.fleet.options.deadline) as scope:
-            hits = search(view, Sketch.of(sketch), chosen)
+            hits = search(view, None if drawn is None else Sketch.of(drawn), chosen)
         hits.note = by_shape_alone(self._no_describer) if chosen.blend is None else None
         hits = missing_last(hits)
         if not scope.lost:

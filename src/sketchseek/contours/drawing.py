@@ -143,7 +143,7 @@ class Sketch:
 
     def simplified(self, most: int) -> Sketch:
         """The same drawing with at most so many points on its strokes, for drawing it many times."""
-        return replace(self, strokes=simplified(self.strokes, most))
+        return replace(self, strokes=simplified(self.strokes, most) if self.strokes else [])
 
     def to_svg(self) -> str:
         """The drawing, black on white, as an SVG document; a notebook shows it."""

@@ -20,6 +20,7 @@ class Depiction:
     describer : loads the network that gave them; told whether one is required, it may answer None.
     tokens : (n, bytes) what is where in each picture, if that was kept; may be mapped from a file.
     token_version : what these tokens are (`TokenSpace.version`).
+    network : its name, for those that need not load it.
     """
 
     def __init__(
@@ -28,7 +29,9 @@ class Depiction:
         describer: Callable[[bool], PictureDescriber | None],
         tokens: Codes | None = None,
         token_version: str = "",
+        network: str | None = None,
     ) -> None:
+        self.network = network
         self._load_pictures, self._load_describer = pictures, describer
         self._tokens, self._token_version = tokens, token_version
         self._pictures: Pictures | None = None

@@ -45,6 +45,12 @@ _EXACT = 0.9  # a picture whose shape has this cosine with the drawing looks the
 _AGAINST = 0.5  # weight of the likeness to pictures that were rejected
 _BEYOND = 3  # this many times further down than the last hit averaged, hits are nothing special
 _LIKEST = 60  # pictures that are most like the drawing itself, which are named beside the hits
+_HEARD = 2.0  # what words weigh beside the drawing
+_SEEN = 2.0  # deviations above the mean from which on a picture shows what a word means
+_ASKED = 20  # first hits of the drawing that say whether a word means the same
+_DOUBT = 0.4  # weight of words that mean something else than what was drawn
+NAMED = 3.0
+"""What a name that matches counts, in deviations."""
 _POOL = 500  # of a large collection, how many candidates each kind of score may name
 
 
@@ -63,6 +69,22 @@ class Shape(Protocol):
 
 Meet = Callable[[Ids], Vector]
 """How well a drawing's tokens meet those of some pictures, by number: the mean cosine at the best place."""
+
+
+class Words(Protocol):
+    """What words beside the drawing say, for the whole collection."""
+
+    says: float
+    """In [0, 1]: how much of what they mean can be seen."""
+
+    def best(self, k: int) -> Ids:
+        """The k pictures that they are said of most, by number."""
+
+    def seen(self, ids: Ids) -> Vector:
+        """How much some pictures look like what they mean, as a z-score."""
+
+    def named(self, ids: Ids) -> Vector:
+        """How well the names of some pictures match, in [0, 1]; 0 for not at all."""
 
 
 class Reranked(NamedTuple):
@@ -95,6 +117,7 @@ def rerank(
     rejected: Sequence[int] = (),
     among: Ids | None = None,
     meet: Meet | None = None,
+    words: Words | None = None,
     threads: int = 1,
 ) -> Reranked:
     """The k best pictures by shape, the network's opinion of the drawing, and what the first hits depict.
@@ -122,6 +145,8 @@ def rerank(
     meet : callable, optional
         Where a drawing's tokens meet pictures': the very picture that was drawn stands out. Not asked where
         the user picked others.
+    words : Words, optional
+        What was said beside the drawing: part of the first ranking, so that everything starts from both.
     threads : int
     """
     first = _First(shape, pictures, drawing if blend else None, blend)
@@ -129,6 +154,8 @@ def rerank(
     known.add(shape.best)
     if first.drawing is not None:
         known.add_like(first.drawing)
+    if words is not None:
+        known.hear(words)
     met = None
     if meet is not None and expand and not len(picked):
         met = _met(known, meet, _may_answer(known.ids, among, rejected))
@@ -232,7 +259,7 @@ def _exact_first(order: Ids, ids: Ids, scores: Vector, shape: Shape) -> Ids:
 
 
 class _First:
-    """The first ranking's score: shape and the network's opinion of the drawing, as one z-score."""
+    """The first ranking's score: shape, the network's opinion of the drawing, and words, as one z-score."""
 
     def __init__(self, shape: Shape, pictures: Pictures, drawing: Query | None, blend: float) -> None:
         self.drawing, self.shape, self._blend = drawing, shape, blend
@@ -242,6 +269,9 @@ class _First:
         self._usual_shape = shape.at(usual) if self.everything is None else self.everything[usual]
         self._usual_network = pictures.usual_rows.cosines(drawing) if drawing is not None else None
         self._usual = self._sum(self._usual_shape, self._usual_network)
+        self._usual_ids = usual
+        self._words: Words | None = None
+        self._weight, self._usual_heard = 0.0, self._usual
 
     def _sum(self, shape: Vector, network: Vector | None) -> Vector:
         total = _z(shape, self._usual_shape)
@@ -249,8 +279,23 @@ class _First:
             total = total + self._blend * _z(network, self._usual_network)
         return total
 
-    def __call__(self, shape: Vector, network: Vector | None) -> Vector:
-        return _z(self._sum(shape, network), self._usual)
+    def hear(self, words: Words, agree: float) -> None:
+        """Let words count from now on; less where what was drawn is something else."""
+        self._words, self._weight = words, _HEARD * words.says * agree
+        usual = _z(self._usual, self._usual)
+        self._usual_heard = usual + self._heard(words, self._usual_ids)
+
+    def _heard(self, words: Words, ids: Ids) -> Vector:
+        named = np.float32(NAMED) * words.named(ids)
+        # A word tells a kind from others, not one picture of the kind from another: that is the drawing's.
+        seen = np.float32(self._weight) * np.minimum(words.seen(ids), _SEEN) if self._weight else 0.0
+        return np.asarray(seen + named, np.float32)
+
+    def __call__(self, ids: Ids, shape: Vector, network: Vector | None) -> Vector:
+        drawn = _z(self._sum(shape, network), self._usual)
+        if self._words is None:
+            return drawn
+        return _z(drawn + self._heard(self._words, ids), self._usual_heard)
 
 
 class _Known:
@@ -279,13 +324,22 @@ class _Known:
             everything = self._first.everything
             shape = self._first.shape.at(new) if everything is None else everything[new]
             self.shape = np.concatenate([self.shape, shape])
-            self.before = np.concatenate([self.before, self._first(shape, network)])
+            self.before = np.concatenate([self.before, self._first(new, shape, network)])
             said = np.zeros(len(new), np.float32) if network is None else network
             self.network = np.concatenate([self.network, said])
 
     def add_like(self, query: Query) -> None:
         """Know those that are most like the query, too."""
         self.add(lambda k: self._pictures.best(query, k, self._threads))
+
+    def hear(self, words: Words) -> None:
+        """Rank by words, too: as much as the drawing's own first hits agree with them."""
+        drawn = self.ids[np.argsort(-self.before, kind="stable")[:_ASKED]]
+        agreed = float(np.maximum(words.seen(drawn), 0).mean()) if words.says and len(drawn) else 0.0
+        self._first.hear(words, min(max(agreed, _DOUBT), 1.0))
+        network = None if self._first.drawing is None else self.network
+        self.before = self._first(self.ids, self.shape, network)
+        self.add(words.best)
 
     def vectors(self, some: Ids) -> NDArray[np.float32]:
         """The descriptors of some of these."""

@@ -16,6 +16,13 @@ def positive(text: str) -> int:
     return value
 
 
+def said(text: str) -> str:
+    """Words: one letter or digit at least."""
+    if not any(c.isalnum() for c in text):
+        raise argparse.ArgumentTypeError("must have a word in it")
+    return text
+
+
 def box(text: str) -> tuple[float, ...]:
     """X0,Y0,X1,Y1."""
     try:

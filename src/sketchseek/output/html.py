@@ -38,16 +38,17 @@ _GALLERY_STYLE = """
 """
 
 
-def page(sketch: Sketch, hits: Sequence[Hit], pictures: int) -> str:
-    """A self-contained page of results."""
-    title = escape(
-        printable(f"{os.path.basename(sketch.name) or 'drawing'}: {len(hits)} of {pictures:,} pictures")
-    )
+def page(sketch: Sketch | None, hits: Sequence[Hit], pictures: int, words: str | None = None) -> str:
+    """A self-contained page of results for a drawing, words, or both."""
+    drawn = [] if sketch is None else [os.path.basename(sketch.name) or "drawing"]
+    asked = " and ".join([*drawn, *([f"“{words}”"] if words else [])])
+    title = escape(printable(f"{asked}: {len(hits)} of {pictures:,} pictures"))
+    drawing = "" if sketch is None else f'<p class="sketch">{sketch.to_svg()}</p>\n'
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n"
-        f'<p class="sketch">{sketch.to_svg()}</p>\n<main>\n{gallery(hits, link=True)}\n</main>\n'
+        f"{drawing}<main>\n{gallery(hits, link=True)}\n</main>\n"
         "</body>\n</html>\n"
     )
 

@@ -29,6 +29,8 @@ def print_hits(hits: Sequence[Hit], out: TextIO, pictures: bool = True) -> None:
         out.write("rank  score  confidence  picture\n")
     for hit in hits:
         marks = "  (mirrored)" * hit.mirrored + "  (not there)" * hit.missing
+        if hit.matched is not None:
+            marks += f"  (called {printable(hit.matched)})"
         out.write(
             f"{hit.rank:4d}  {hit.score:.3f}  {hit.confidence:10.0%}  {printable(hit.picture)}{marks}\n"
         )

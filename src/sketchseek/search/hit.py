@@ -95,6 +95,7 @@ class Hit:
     width, height : of the upright original.
     also : further places in the same picture, best first.
     missing : the picture is not where the index knows it; such hits come last.
+    matched : the word of its name that matched the words that were looked for; None where none did.
     """
 
     rank: int
@@ -114,6 +115,7 @@ class Hit:
     thumbnail: Callable[[], bytes] = field(repr=False, compare=False)
     also: tuple[Place, ...] = ()
     missing: bool = False
+    matched: str | None = None
 
     def outline(self, sketch: Sketch | None = None, pose: Pose | None = None) -> list[NDArray[np.float32]]:
         """The drawing's strokes where they were found: (n, 2) polylines in pixels of the upright original.
@@ -135,6 +137,7 @@ class Hit:
             "height": self.height,
             "also": [place.to_dict() for place in self.also],
             "missing": self.missing,
+            **({} if self.matched is None else {"matched": self.matched}),
         }
 
     @property

@@ -23,6 +23,7 @@ class Options:
     blend : weight of the drawing's own picture descriptor beside its shape; 0 is shape alone.
     picked : ids of pictures that are right: ask again with these instead of the first hits.
     rejected : ids of pictures that are not what was meant: they go, and what is like them goes down.
+    words : what is looked for, beside a drawing or instead of one: by what it looks like, and by names.
     folder : only pictures in this folder and those below; these are compared exactly, whatever the method.
     method, shortlist, rerank, neighborhood : see `sketchseek.search.ranking`. The last three are refused
         where the method would not look at them. Without a method a search is exact while that takes less
@@ -42,6 +43,7 @@ class Options:
     blend: float | None = None
     picked: Sequence[str] = ()
     rejected: Sequence[str] = ()
+    words: str | None = None
     folder: str | None = None
     method: str | None = None
     shortlist: int | None = None
@@ -62,6 +64,8 @@ class Options:
             raise ValueError(f"expand must not be negative, got {self.expand}")
         if self.blend is not None and not 0 <= self.blend < math.inf:
             raise ValueError(f"blend must be finite and not negative, got {self.blend}")
+        if self.words is not None and not isinstance(self.words, str):
+            raise ValueError(f"words must be a text, got {self.words!r}")
         self._check_method()
 
     def _check_method(self) -> None:

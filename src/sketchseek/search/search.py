@@ -3,6 +3,7 @@
 1. `candidates` names the pictures that may show the drawing, by its shape.
 2. Where the collection says what its pictures depict, `depiction.rerank` takes that further, and the
    network's opinion goes along.
+   Words beside the drawing (`words`) are part of the same ranking.
 3. `look` orders, judges and places them: one function of the engine, the same for every face of the program.
 
 `Index.search`, the evaluation, the figures and the server all come here: what is measured is what ships.
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import NoDescriptorError
+from ..errors import NoDescriptorError, SketchseekError
 from ..shape.engine import _engine
 from .candidates import Candidates, ShapeScores
 from .core import PLACE
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from ..contours.drawing import Sketch
     from ..depiction import Depiction, PictureDescriber
     from ..depiction.expand import Meet
+    from .words import Heard
 
 PHOTOGRAPH_BLEND = 4.0
 """What a network's opinion of a photograph weighs beside its contours, which show its background, too."""
@@ -38,37 +40,81 @@ LINE_ART_BLEND = 0.75
 """The same at most where most pictures are line art: shape is exact in it, and networks are strangers."""
 
 
-def search(view: View, sketch: Sketch, options: Options) -> Hits:
-    """The pictures that show the drawing best, each with the place where it does."""
+def search(view: View, sketch: Sketch | None, options: Options) -> Hits:
+    """The pictures that show the drawing best, each with the place where it does.
+
+    Without a drawing, those that the options' words are said of.
+    """
     if len(view) == 0:
         return Hits()
-    return hits_of(view, sketch, find(view, sketch, options), options.offset)
+    heard = _hear(view, options)
+    if sketch is None:
+        if heard is None:
+            raise SketchseekError("Draw something, or say it in words.")
+        return _by_words(view, options, heard)
+    hits = hits_of(view, sketch, find(view, sketch, options, heard=heard), options.offset)
+    if heard is None:
+        return hits
+    from .words import unheard, with_names
+
+    hits = with_names(hits, view, heard)
+    hits.note = None if heard else unheard(options.words or "", drawn=True)
+    return hits
+
+
+def _by_words(view: View, options: Options, heard: Heard) -> Hits:
+    from .words import search_words, unheard
+
+    hits = search_words(view, options, heard)
+    hits.note = None if heard else unheard(options.words or "", drawn=False)
+    return hits
+
+
+def _hear(view: View, options: Options) -> Heard | None:
+    """What the options' words say of the pictures; None without words."""
+    if not (options.words and options.words.strip()):
+        return None
+    from .words import hear
+
+    return hear(view, options)
 
 
 def find(
-    view: View, sketch: Sketch, options: Options, *, count: int | None = None, place: bool = True
+    view: View,
+    sketch: Sketch,
+    options: Options,
+    *,
+    count: int | None = None,
+    place: bool = True,
+    heard: Heard | None = None,
 ) -> Answer:
     """The same for a view that has pictures, as numbers.
 
     count : rank so many pictures at least. place : also place the drawing in those that are asked for.
+    heard : what words say of them.
     """
-    shape, found = candidates(view, sketch, options, count)
+    shape, found = candidates(view, sketch, options, count, heard)
     return look(shape, found, count=count, place=place)
 
 
 def candidates(
-    view: View, sketch: Sketch, options: Options, count: int | None = None
+    view: View, sketch: Sketch, options: Options, count: int | None = None, heard: Heard | None = None
 ) -> tuple[ShapeScores, Candidates]:
     """The drawing's scores, and the pictures that may show it: by shape, or by everything there is."""
     shape = ShapeScores(view, sketch.points, options)
     k = min(max(options.k, (count or 0) - options.offset), len(view))  # the engine's numbers end somewhere
     offset = min(options.offset, len(view))
     rejected = np.array([view.number(name) for name in options.rejected], np.int64)
-    depiction = _depiction(view, options)
+    depiction = view.depiction if heard is not None and heard.says else _depiction(view, options)
+    if depiction is None and heard:
+        from .words import by_names
+
+        ids, score = by_names(shape, heard, _engine.judged(k, offset, len(shape)), rejected)
+        return shape, Candidates(pictures=ids, order=score)
     if depiction is None:
         return shape, shape.candidates(_engine.wanted(k, offset, len(shape)), rejected)
     judged = _engine.judged(k, offset, len(shape))
-    return shape, _by_everything(depiction, shape, sketch, rejected, judged)
+    return shape, _by_everything(depiction, shape, sketch, rejected, judged, heard=heard or None)
 
 
 def hits_of(view: View, sketch: Sketch, answer: Answer, offset: int = 0) -> Hits:
@@ -112,9 +158,15 @@ def _hit(view: View, sketch: Sketch, rank: int, places: list[dict[str, float]]) 
 
 
 def _by_everything(
-    depiction: Depiction, shape: ShapeScores, sketch: Sketch, rejected: NDArray[np.int64], count: int
+    depiction: Depiction,
+    shape: ShapeScores,
+    sketch: Sketch,
+    rejected: NDArray[np.int64],
+    count: int,
+    *,
+    heard: Heard | None,
 ) -> Candidates:
-    """By shape, the network's opinion of the drawing, and what the first hits depict."""
+    """By shape, the network's opinion of the drawing, words, and what the first hits depict."""
     from ..depiction import default_expand, rerank
 
     view, options, pictures = shape.view, shape.options, depiction.pictures
@@ -139,6 +191,7 @@ def _by_everything(
         rejected=rejected.tolist(),
         among=shape.among,
         meet=meet,
+        words=heard,
         threads=shape.threads,
     )
     if describer is None or drawing is None or describer.reference is None:

@@ -22,6 +22,7 @@ from .layout import Layout
 if TYPE_CHECKING:
     from ..depiction import Depiction
     from ..shape.settings import Settings
+    from ..words import NameIndex
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,13 @@ class View:
     def folders(self) -> Folders:
         """Where the pictures are."""
         return Folders(map(self.path, range(len(self))))
+
+    @cached_property
+    def names(self) -> NameIndex:
+        """What the pictures are called."""
+        from ..words import NameIndex
+
+        return NameIndex([self.path(number) for number in range(len(self))])
 
     def id(self, number: int) -> str:
         """The id of a picture."""

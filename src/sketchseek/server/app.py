@@ -179,10 +179,12 @@ class Service:
         """Run what reads files or pictures on a thread."""
         return await asyncio.get_running_loop().run_in_executor(self.threads, work, *arguments)
 
-    async def read_json(self, request: Request) -> tuple[Traced, SearchFields]:
-        """A drawing in JSON."""
+    async def read_json(self, request: Request) -> tuple[Traced | None, SearchFields]:
+        """A drawing in JSON; None where there are words only."""
         body = await self.read_body(request, SearchBody)
-        return Traced(body.strokes), body
+        if body.strokes is None and not (body.words and body.words.strip()):
+            raise HTTPException(422, "strokes: Field required, unless there are words.")
+        return None if body.strokes is None else Traced(body.strokes), body
 
     async def read_body(self, request: Request, kind: type[Drawn]) -> Drawn:
         """A body with a drawing in JSON."""
@@ -190,7 +192,7 @@ class Service:
             body = kind.model_validate_json(await request.body())
         except ValidationError as error:
             raise HTTPException(422, first_fault(error)) from None
-        points = sum(map(len, body.strokes))
+        points = sum(map(len, body.strokes or []))
         if points > self.limits.points:
             raise HTTPException(
                 422, f"The drawing has {points:,} points; {self.limits.points:,} are the most."
@@ -224,8 +226,8 @@ class Service:
         finally:
             self.uploads -= 1
 
-    async def read(self, request: Request) -> tuple[Traced, SearchFields]:
-        """A drawing, as JSON or in a file."""
+    async def read(self, request: Request) -> tuple[Traced | None, SearchFields]:
+        """A drawing, as JSON or in a file, or words."""
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind == "application/json":
             return await self.read_json(request)
@@ -280,13 +282,13 @@ class Service:
         return file_response(request, await self.off_loop(self.library.thumbnail, identifier), FRESH)
 
     def answer(
-        self, traced: Traced, options: SearchFields, asked: float
+        self, traced: Traced | None, options: SearchFields, asked: float
     ) -> tuple[bytes, dict[str, float], list[Hit]]:
         """The search itself, on a thread: the answer's bytes, seconds per stage, the hits."""
         from ..contours.drawing import Sketch
 
         began = time.perf_counter()
-        sketch = replace(Sketch.from_strokes(traced.strokes), picture=traced.picture)
+        sketch = traced and replace(Sketch.from_strokes(traced.strokes), picture=traced.picture)
         drawn = time.perf_counter()
         index = self.library.ready()
         # All cores for a search that is alone; its share for one among many.
@@ -302,21 +304,23 @@ class Service:
             picked=options.picked,
             rejected=options.rejected,
             folder=options.folder,
+            words=options.words,
             threads=threads,
         )
         found = time.perf_counter()
         answer: dict[str, Any] = {
-            "sketch": sketch.name,
+            "sketch": sketch.name if sketch else None,
+            "words": options.words,
             "pictures": len(index),
             "method": index.method,
             "took_ms": round((found - began) * 1e3, 2),
             "present": hits.present,
             "covered": hits.covered,
             "note": hits.note,
-            "drawing": polylines(sketch.simplified(self.limits.points).strokes),
+            "drawing": polylines(sketch.simplified(self.limits.points).strokes) if sketch else [],
             "hits": [{**hit.to_dict(), "picture": as_text(hit.picture)} for hit in hits],
         }
-        if options.outlines:
+        if options.outlines and sketch:
             outlined(answer["hits"], hits, sketch, self.limits.answer_bytes - len(as_json(answer)))
         content = as_json(answer)
         stages = {
@@ -569,6 +573,7 @@ FORM = {
         "picture": {"type": "string", "format": "binary"},
         "k": {"type": "integer", "minimum": 1, "maximum": 100},
         "mirror": {"type": "boolean"},
+        "words": {"type": "string", "maxLength": 400},
         "turn": {"type": "number", "minimum": 0, "maximum": 180},
         "box": {"type": "string", "description": "x0,y0,x1,y1: the part that is meant, in pixels."},
     },

@@ -49,6 +49,11 @@ class SearchFields(BaseModel):
         allow_inf_nan=False,
         description="Weight of what the drawing depicts beside its shape, which weighs 1; 0 is shape alone.",
     )
+    words: str | None = Field(
+        None,
+        max_length=400,
+        description="What is looked for, beside a drawing or instead of one: by its looks, and by names.",
+    )
     turn: Degrees | Literal["any"] = Field(
         0.0, description="Also look for the drawing turned, by up to so many degrees either way."
     )
@@ -68,9 +73,9 @@ class SearchFields(BaseModel):
 
 
 class SearchBody(SearchFields):
-    """A drawing, and how to search for it."""
+    """A drawing, words, or both, and how to search for it."""
 
-    strokes: Strokes
+    strokes: Strokes | None = None
 
 
 class ExplainBody(BaseModel):
@@ -131,12 +136,16 @@ class HitBody(BaseModel):
     )
     also: list[PlaceBody] = Field(description="Where else in the picture, best first.")
     missing: bool = Field(description="The picture is not where the index knows it; such hits come last.")
+    matched: str | None = Field(
+        None, description="The word of the picture's name that matched the words of the search, if one did."
+    )
 
 
 class SearchAnswer(BaseModel):
     """Hits, best first."""
 
-    sketch: str
+    sketch: str | None = Field(description="What the drawing is called; null where there was none.")
+    words: str | None = Field(description="The words of the search.")
     pictures: int = Field(description="How many were searched.")
     method: str
     took_ms: float

@@ -1,4 +1,4 @@
-// What a collection offers to begin with: drawings traced in its pictures, and some of those as a quiet wall.
+// What a collection offers to begin with: drawings traced in its pictures, and a wall of some.
 import { bounds, fit, pathData } from "./geometry.js";
 import { fileName, load } from "./results.js";
 

@@ -94,7 +94,7 @@ function shifted([x0, y0, x1, y1], dx, dy) {
   return [x0 + dx, y0 + dy, x1 + dx, y1 + dy];
 }
 
-/** Strokes moved by so much and made so much larger about their middle; what leaves the sheet stays on it. */
+/** Strokes moved and made larger about their middle; what leaves the sheet stays on it. */
 export function nudged(strokes, dx, dy, scale = 1) {
   const box = bounds(strokes);
   const [x, y, w, h] = [(box[0] + box[2]) / 2, (box[1] + box[3]) / 2, box[2] - box[0], box[3] - box[1]];

@@ -35,7 +35,7 @@ export const farewell = (hits) => hits.every((hit) => hit.confidence >= CHANCE)
 export const support = ({ score, confidence }) =>
   Math.max(0, Math.min(1, (score - NO_SHAPE) / (SHAPE - NO_SHAPE))) * Math.min(1, 0.4 + 2 * confidence);
 
-/** Whether two hits show the same: copies, which fit alike to the last digit, or an icon's outline and filled variant. */
+/** Whether two hits show the same: copies, or an icon's outline and filled variant. */
 export function isSame(a, b) {
   const off = Math.max(...a.box.map((side, i) => Math.abs(side / a.width - b.box[i] / b.width)));
   const shape = Math.abs(a.width / a.height - b.width / b.height);

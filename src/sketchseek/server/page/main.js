@@ -234,7 +234,7 @@ function placedHits({ hits, drawing }) {
   return hits;
 }
 
-/** Search for what is drawn. New hits are shown from their top, unless nobody asked for them (`inPlace`). */
+/** Search for what is drawn. New hits are shown from their top, unless `inPlace`. */
 async function search({ inPlace = false } = {}) {
   asking?.abort();
   if (!(pad.strokes.length || photo.query) || !collection?.pictures) {
@@ -502,7 +502,7 @@ function notice(name) {
   for (const element of document.querySelectorAll(".notice")) element.hidden = element.id !== name;
 }
 
-// On a phone, what is drawn stays in sight as a strip while one looks at the hits; a tap opens the paper again.
+// On a phone the drawing stays in sight as a strip; a tap opens the paper again.
 const book = find("#book");
 addEventListener("scroll", () => {
   const away = innerWidth <= 896 && innerHeight > innerWidth && scrollY > book.offsetTop + book.offsetHeight - 96;

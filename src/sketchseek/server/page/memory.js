@@ -3,7 +3,7 @@ import { decode, encode } from "./link.js";
 
 const KEPT = "sketchseek.drawing";
 
-/** What this browser has noted under a name; with a text, note it. Where storage is full or forbidden, nothing is. */
+/** What this browser has noted under a name; with a text, note it. */
 export function noted(name, text) {
   try {
     if (text !== undefined) localStorage.setItem(name, text);

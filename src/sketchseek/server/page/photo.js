@@ -4,7 +4,7 @@ const LARGEST = 1600; // px of the longer side that is sent
 const SMALLEST = 0.04; // share of a side: a smaller frame is a click
 const STEP = 0.05;
 
-/** A picture file as the browser sees it, upright and not too large: { blob, width, height }; null for others. */
+/** A picture file, upright and not too large: { blob, width, height }; null for others. */
 export async function readPhoto(file) {
   if (/svg|json/.test(file.type)) return null;
   const bitmap = await createImageBitmap(file).catch(() => null);
@@ -48,7 +48,7 @@ export class Photo extends EventTarget {
     area.addEventListener("keydown", (event) => this.#key(event));
   }
 
-  /** What to search with: { picture, box }, in pixels of the picture; null where no photograph lies here. */
+  /** What to search with: { picture, box }, in its pixels; null without a photograph. */
   get query() {
     if (!this.#shown) return null;
     const { blob, width, height } = this.#shown;

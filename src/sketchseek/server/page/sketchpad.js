@@ -201,7 +201,7 @@ export class Sketchpad extends EventTarget {
     this.#draw();
   }
 
-  // Keyboard: arrows move a pencil, the space bar puts it down and lifts it. The hand moves what is drawn.
+  // Keyboard: arrows move a pencil, the space bar puts it down and lifts it.
 
   #key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;

@@ -6,7 +6,7 @@ const SWIPE = 45; // px that a finger has to travel to turn the page
 const SMALL = "What is shown is the small picture that the index keeps.";
 const CHANGED = `The file has changed since it was indexed: run \u201csketchseek index\u201d again. ${SMALL}`;
 
-/** Whether a picture that has come has the sides of the one that was indexed, but for what rounding does. */
+/** Whether a picture has the sides of the one that was indexed, but for rounding. */
 function isShapedLike({ naturalWidth, naturalHeight }, { width, height }) {
   const off = Math.abs(naturalWidth * height - naturalHeight * width); // 0 where the shapes are the same
   return off <= 0.02 * naturalWidth * height || off <= 2 * Math.max(width, height);

@@ -1,0 +1,298 @@
+"""What words say of the pictures of a view: by what they look like, and by what they are called.
+
+Beside a drawing they are part of its first ranking (`depiction.rerank`). Alone they are a ranking themselves;
+nothing is drawn then, so that hits are not placed: they are whole pictures.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache, cached_property
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..contours.drawing import Sketch
+from ..contours.points import Points
+from ..depiction import default_expand, rerank
+from ..depiction.expand import NAMED
+from ..depiction.pictures import COMPARED
+from ..errors import NoDescriptorError
+from ..shape.engine import Ids
+from ..shape.engine.native import products, thread_count
+from ..words import Dictionary, Meaning, Named, class_directions, content_words, query_vector
+from .hit import Hit, Hits
+
+if TYPE_CHECKING:
+    from ..depiction.pictures import Pictures, Rows
+    from .candidates import ShapeScores
+    from .options import Options
+    from .view import View
+
+Vector = NDArray[np.float32]
+
+_CALLED = 0.75  # of a name: from here on a picture is called what was said
+_LEAST = 0.3  # of a name: less is by chance
+_UNSEEN, _SEEN = 0.1, 0.3  # strengths of meanings that say nothing of a picture, and all
+_COMMON = 0.7  # what counts against pictures of known classes, for a word that is none
+_STEEP, _HALF = 1.5, 2.0  # of a word's confidence: a logistic of z-scores, not calibrated
+_BATCH = 4096
+_USUAL = 1024  # pictures that say what a usual score is
+_known: WeakKeyDictionary[Pictures, Vector] = WeakKeyDictionary()
+"""Of small collections: how much each picture is of some known class."""
+
+
+class Heard:
+    """What words say of a view's pictures; see `depiction.expand.Words`.
+
+    Parameters
+    ----------
+    view : View
+    meaning : Meaning or None
+        What they may look like.
+    named : Named
+        Which names have them.
+    """
+
+    def __init__(self, view: View, meaning: Meaning | None, named: Named, threads: int) -> None:
+        self._view, self.meaning, self._threads = view, meaning, threads
+        self._query = None if meaning is None else _asked(view, meaning)
+        strength = 0.0 if meaning is None or self._query is None else meaning.strength
+        self.says = min(max((strength - _UNSEEN) / (_SEEN - _UNSEEN), 0.0), 1.0)
+        likely = named.scores >= _LEAST
+        self.ids: Ids = named.ids[likely]
+        """Pictures whose names match."""
+        self._matched = dict(zip(self.ids.tolist(), named.matched[likely].tolist(), strict=True))
+        self._words = named.words
+        self._named = np.zeros(len(view), np.float32)
+        self._named[self.ids] = named.scores[likely]
+
+    def __bool__(self) -> bool:
+        """Whether they say anything."""
+        return self.says > 0 or len(self.ids) > 0
+
+    def matched(self, number: int) -> str | None:
+        """The word of a picture's name that matched."""
+        return self._words[self._matched[number]] if number in self._matched else None
+
+    def named(self, ids: Ids) -> Vector:
+        """How well the names of some pictures match, in [0, 1]."""
+        return self._named[ids]
+
+    def seen(self, ids: Ids) -> Vector:
+        """How much some pictures look like what is meant, as a z-score; 0 where nothing is known of that."""
+        if not self.says:
+            return np.zeros(len(ids), np.float32)
+        if self._pictures.small:
+            return self._everything[ids]
+        batches = [ids[i : i + _BATCH] for i in range(0, len(ids), _BATCH)]
+        return np.concatenate([self._z(self._pictures.rows(some)) for some in batches] or [self._named[:0]])
+
+    def best(self, k: int) -> Ids:
+        """The k pictures that look most like it, and of those that are called so the k best."""
+        called = self.ids[np.argsort(-self._named[self.ids], kind="stable")[:k]]
+        if not self.says or self._query is None:
+            return called
+        return np.union1d(called, self._pictures.best(self._query, k, self._threads))
+
+    @property
+    def _pictures(self) -> Pictures:
+        if self._view.depiction is None:
+            raise NoDescriptorError("This index holds no descriptors of what pictures depict.")
+        return self._view.depiction.pictures
+
+    @cached_property
+    def _everything(self) -> Vector:
+        """Of a small collection, the z-scores of all."""
+        pictures = self._pictures
+        word = self._word(pictures.products(self._asked))
+        return word if self._is_class else self._beyond(word, _known_of(pictures))
+
+    def _z(self, rows: Rows) -> Vector:
+        word = self._word(rows.cosines(self._asked))
+        return word if self._is_class else self._beyond(word, _of_a_class(rows.vectors))
+
+    @property
+    def _asked(self) -> Vector:
+        if self._query is None:
+            raise ValueError("the words can't be asked of pictures")
+        return self._query
+
+    @property
+    def _is_class(self) -> bool:
+        return self.meaning is not None and self.meaning.is_class
+
+    @cached_property
+    def _usual(self) -> Vector:
+        return self._pictures.usual_rows.cosines(self._asked)
+
+    @cached_property
+    def _usual_known(self) -> Vector:
+        pictures = self._pictures
+        return (
+            _known_of(pictures)[pictures.usual]
+            if pictures.small
+            else _of_a_class(pictures.usual_rows.vectors)
+        )
+
+    @cached_property
+    def _usual_beyond(self) -> Vector:
+        return self._word(self._usual) - np.float32(_COMMON) * _z(self._usual_known, self._usual_known)
+
+    def _word(self, cosines: Vector) -> Vector:
+        return _z(cosines, self._usual)
+
+    def _beyond(self, word: Vector, known: Vector) -> Vector:
+        """Of a word that is no class: a picture of a known class is rather that than what is meant."""
+        return _z(word - np.float32(_COMMON) * _z(known, self._usual_known), self._usual_beyond)
+
+
+def hear(view: View, options: Options) -> Heard | None:
+    """What the words of a search say of a view's pictures; None where there are none."""
+    words = content_words(options.words or "")
+    if not words:
+        return None
+    text = " ".join(words)
+    meaning = _dictionary().meaning(text) if view.depiction is not None else None
+    return Heard(view, meaning, view.names.scores(text), thread_count(options.threads))
+
+
+def unheard(words: str, *, drawn: bool) -> str:
+    """The sentence for words that say nothing of any picture."""
+    found = "the drawing was searched for without them" if drawn else "nothing was searched for"
+    return f"No picture is called {words.strip()[:60]!r}, and nothing is known of how that looks: {found}."
+
+
+def search_words(view: View, options: Options, heard: Heard) -> Hits:
+    """The pictures that words alone find: those that are called so, then those that look so."""
+    sketch = _nothing_drawn(options.words or "")
+    among = None if options.folder is None else view.folders.under(options.folder)
+    rejected = np.array([view.number(name) for name in options.rejected], np.int64)
+    count = min(options.offset + options.k, len(view))
+    alone = _Alone(heard, among)
+    called = heard.ids[heard.named(heard.ids) >= (_CALLED if heard.says else 0)]
+    called = called[~np.isin(called, rejected) & (True if among is None else np.isin(called, among))]
+    called = called[np.lexsort([-heard.seen(called), -heard.named(called)])]
+    looks = called[:0]
+    if heard.says and view.depiction is not None:
+        usual = default_expand(len(view)) if options.expand is None else options.expand
+        looks = rerank(
+            alone,
+            view.depiction.pictures,
+            min(count + len(called), len(view) if among is None else len(among)),
+            # Of a word that is no class, the first hits are too often something else.
+            expand=usual if heard.meaning is not None and heard.meaning.is_class else 0,
+            blend=0.0,
+            exact=False,
+            picked=[view.number(name) for name in options.picked],
+            rejected=rejected.tolist(),
+            among=among,
+            threads=thread_count(options.threads),
+        ).ids
+    ids = np.concatenate([called, looks[~np.isin(looks, called)]])[:count]
+    # Expansion orders by more than these; they fall all the same, as what orders hits shall.
+    confidence = np.sort(1 / (1 + np.exp(-_STEEP * (alone.at(ids).astype(np.float64) - _HALF))))[::-1]
+    hits = [
+        _whole(view, sketch, rank, int(number), confidence=float(chance))
+        for rank, (number, chance) in enumerate(zip(ids, confidence, strict=True), 1)
+    ]
+    present = float(confidence[0]) if len(ids) else 0.0
+    return with_names(Hits(hits[options.offset :], present), view, heard)
+
+
+def with_names(hits: Hits, view: View, heard: Heard) -> Hits:
+    """The same hits, those whose names matched with the word that did."""
+    named = Hits(replace(hit, matched=heard.matched(view.number(hit.id))) for hit in hits)
+    named.present = hits.present
+    return named
+
+
+def by_names(shape: ShapeScores, heard: Heard, count: int, rejected: Ids) -> tuple[Ids, Vector]:
+    """The best pictures by the drawing's shape and by names, where nothing else is known: ids and scores."""
+    n = len(shape.view)
+    pool = np.arange(n) if shape.among is None else shape.among
+    if len(pool) >= COMPARED:
+        named = np.union1d(shape.best(2 * count), heard.best(count))
+        pool = named[np.isin(named, pool)]
+    pool = pool[~np.isin(pool, rejected)]
+    usual = shape.at(np.arange(0, n, -(-n // _USUAL)))
+    score = _z(shape.at(pool), usual) + np.float32(NAMED) * heard.named(pool)
+    order = np.argsort(-score, kind="stable")[:count]
+    return pool[order], score[order]
+
+
+class _Alone:
+    """Words where a drawing's shape is usually asked for; see `depiction.expand.Shape`."""
+
+    def __init__(self, heard: Heard, among: Ids | None) -> None:
+        self._heard, self._among = heard, among
+
+    def best(self, k: int) -> Ids:
+        if self._among is None:
+            return self._heard.best(k)
+        return self._among[np.argsort(-self.at(self._among), kind="stable")[:k]]
+
+    def at(self, ids: Ids) -> Vector:
+        return self._heard.seen(ids) + np.float32(NAMED) * self._heard.named(ids)
+
+    whole = at
+
+
+def _whole(view: View, sketch: Sketch, rank: int, number: int, *, confidence: float) -> Hit:
+    """A hit that is a whole picture."""
+    identifier = view.id(number)
+    width, height = int(view.width[number]), int(view.height[number])
+    return Hit(
+        rank=rank,
+        id=identifier,
+        picture=view.path(number),
+        score=0.0,
+        confidence=round(confidence, 6),
+        scale=1.0,
+        mirrored=False,
+        rotation=0.0,
+        dx=0.0,
+        dy=0.0,
+        box=(0.0, 0.0, float(width), float(height)),
+        width=width,
+        height=height,
+        sketch=sketch,
+        thumbnail=lambda: view.thumbnail(identifier),
+    )
+
+
+def _nothing_drawn(words: str) -> Sketch:
+    none = np.zeros(0, np.float32)
+    return Sketch(Points(none, none, none, none, 0.0, 0.0), [], words)
+
+
+def _asked(view: View, meaning: Meaning) -> Vector | None:
+    """What to ask stored descriptors; None where a network's say nothing of classes."""
+    depiction = view.depiction
+    if depiction is None or depiction.network is None:
+        return None
+    return query_vector(meaning.weights, depiction.network, depiction.pictures.means.shape[1])
+
+
+def _known_of(pictures: Pictures) -> Vector:
+    """Of all of a small collection, computed once."""
+    if pictures not in _known:
+        _known[pictures] = _of_a_class(pictures.vectors(np.arange(len(pictures))))
+    return _known[pictures]
+
+
+def _of_a_class(vectors: Vector) -> Vector:
+    """How much pictures (n, d) are of that class of ImageNet's that they are most of: (n,)."""
+    directions = class_directions()
+    return np.asarray(products(vectors[:, -directions.shape[1] :], directions).max(axis=1), np.float32)
+
+
+def _z(values: Vector, usual: Vector) -> Vector:
+    return np.asarray((values - usual.mean()) / max(float(usual.std()), 1e-9), np.float32)
+
+
+@cache
+def _dictionary() -> Dictionary:
+    return Dictionary()
