@@ -742,12 +742,12 @@ seeing.load_picture = picture.load_picture = load_picture
 _KILLED = """
 import os
 from sketchseek.indexing import worker
-worker.Reader._describe = worker.Reader._expansion_alone = lambda *_: os.kill(os.getpid(), 9)
+worker.Reader._describe = worker.Reader._look_alone = lambda *_: os.kill(os.getpid(), 9)
 """
 _UNEXPECTED = """
 from sketchseek.indexing import worker
 def fail(*_): raise ValueError("bad allocation")
-worker.Reader._describe = worker.Reader._expansion_alone = fail
+worker.Reader._describe = worker.Reader._look_alone = fail
 """
 
 
