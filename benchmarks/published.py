@@ -18,14 +18,18 @@ import threading
 from dataclasses import replace
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from playwright.sync_api import sync_playwright
 
-from sketchseek import Index
+from sketchseek import Index, Sketch
 from sketchseek.demo import drawings
 from sketchseek.publish import publish
 from sketchseek.search.collection import Collection
+from sketchseek.search.hit import Hits
+from sketchseek.search.options import Options
+from sketchseek.search.search import search
 from sketchseek.search.view import View
 from sketchseek.shape.descriptor import norms
 
@@ -80,6 +84,10 @@ class Enlarged:
 
     def __len__(self) -> int:
         return len(self.view)
+
+    def search(self, sketch: Sketch, k: int = 20, **options: Any) -> Hits:
+        """As `Index.search`."""
+        return search(self.view, sketch, Options(k, **options))
 
     def thumbnails(self, ids: list[str]) -> list[bytes]:
         """Those of the pictures that were repeated."""

@@ -304,8 +304,6 @@ def test_contours_of_a_picture(
         ["search", "a", "--blend", "7"],
         ["serve", "--port", "99999"],
         ["frobnicate"],
-        ["index"],
-        ["index", "--expansion"],
     ],
 )
 def test_wrong_usage_is_2(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:

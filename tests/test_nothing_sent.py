@@ -75,7 +75,7 @@ def test_no_command_leaves_anything_in_a_home(home: Home, pictures: Path, tmp_pa
 
 
 def test_the_demo_and_an_evaluation_leave_only_our_cache(home: Home, pictures: Path, tmp_path: Path) -> None:
-    small = f"import pathlib, sketchseek.demo as d; d.pictures = lambda: [pathlib.Path({str(pictures)!r})]"
+    small = f"import pathlib, sketchseek.demo as d; d.chosen = lambda: [pathlib.Path({str(pictures)!r})]"
     assert "finds:" in home.run("demo", "--no-serve", code=f"{small}; {CODE}")
     (pictures / "square.json").write_text(json.dumps(STROKES))
     query = {"sketch": "square.json", "category": "square", "relevant": ["1.png", "3.png"]}

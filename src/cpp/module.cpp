@@ -857,6 +857,9 @@ Out<int64_t> largest(In<float, 1> scores, int64_t k) {
 }
 
 }  // namespace
+
+void bind_tokens(nb::module_& m);  // tokens_module.cpp
+
 }  // namespace sketchseek
 
 NB_MODULE(_engine, m) {
@@ -928,4 +931,5 @@ NB_MODULE(_engine, m) {
   m.def("photograph_features", &photograph_features, "evidence"_a, "likeness"_a);
   m.def("view_shares", &view_shares, "frames"_a, "pictures"_a, "line_art"_a);
   m.def("view_priors", &view_priors, "shares"_a);
+  bind_tokens(m);
 }

@@ -118,6 +118,12 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     )
     p.add_argument("--no-expansion", dest="expansion", action="store_false", help="store shapes alone")
     p.add_argument(
+        "--tokens",
+        action=argparse.BooleanOptionalAction,
+        help="also store what is where in pictures, 2 KB each, which finds the very one that was drawn; the "
+        "default where what they depict is stored",
+    )
+    p.add_argument(
         "--exclude", action="append", default=[], metavar="PATTERN", help="pass over names like this"
     )
     p.add_argument(
@@ -339,6 +345,7 @@ def _index(args: argparse.Namespace, **elsewhere: Any) -> int:
         _check_same(index, args)
         if args.expansion:
             index.enable_expansion(args.expansion)
+        index.keep_tokens(args.tokens)
         if args.smallest:
             index.set_smallest(args.smallest)
     else:
@@ -351,6 +358,7 @@ def _index(args: argparse.Namespace, **elsewhere: Any) -> int:
             detector=args.detector or "neural",
             expansion=_expansion_of_new(args.expansion),
             smallest=args.smallest or SMALLEST,
+            tokens=args.tokens is not False,
         )
     retried = float("-inf")
     try:

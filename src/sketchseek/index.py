@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .contours.seeing import Contours
     from .contours.source import Source
     from .depiction import Depiction, PictureDescriber
+    from .depiction.tokens import TokenSpace
     from .indexing import Report
     from .indexing.walk import Listings
     from .output.progress import Progress
@@ -87,6 +88,7 @@ class Index:
         detector: str = "neural",
         expansion: bool | str = False,
         smallest: float = SMALLEST,
+        tokens: bool = True,
         exist_ok: bool = False,
     ) -> Index:
         """Make an empty index in a folder or at an object-store URI.
@@ -95,10 +97,11 @@ class Index:
         detector : what finds the edges of pictures.
         expansion : also keep a descriptor of each picture for query expansion: True, or its name.
         smallest : the smallest share of a picture's longer side at which a thing shall be found; .6, .3, .2.
+        tokens : with a descriptor, also keep what is where in each picture, which finds the very one: 2 KB.
         exist_ok : where an index is that was made alike, open it.
         """
         location = Location(where)
-        recipe = make_recipe(preset, detector, expansion, smallest)
+        recipe = make_recipe(preset, detector, expansion, smallest, tokens=tokens)
         if not location.exists():
             from .storage.store import Store
 
@@ -106,7 +109,7 @@ class Index:
         if not exist_ok:
             raise SketchseekError(f"There already is an index in {location}: open it, or name another place.")
         index = cls(location)
-        if index.recipe != recipe:
+        if index.recipe.without_tokens() != recipe.without_tokens():
             raise SketchseekError(
                 f"The index in {location} was made in another way: open it, or name another place."
             )
@@ -265,7 +268,7 @@ class Index:
         store = self._writer()
         present = store.recipe.expansion
         wanted = _expansion(name)
-        if present == wanted:
+        if present is not None and (present.name, present.version) == (wanted.name, wanted.version):
             return
         if present is not None:
             raise OtherPlaceError(
@@ -274,6 +277,26 @@ class Index:
             )
         store.set_expansion(wanted)
         self.refresh()
+
+    def keep_tokens(self, wanted: bool | None = None) -> None:
+        """Keep tokens of pictures from now on, or none; the next `add` gives them to pictures without.
+
+        wanted : None for what was decided before, and for tokens where nobody has: in an index from before.
+        """
+        present = self.recipe.expansion
+        if present is None or (wanted is None and present.tokens is not None):
+            return
+        try:
+            describer = _describer(present)
+        except SketchseekError:
+            if wanted is None:
+                return  # `add` says it, if it has anything to describe
+            raise
+        space = None if wanted is False else describer.tokens
+        changed = _with_tokens(present, space)
+        if changed != present:
+            self._writer().set_expansion(changed)
+            self.refresh()
 
     def set_smallest(self, smallest: float) -> None:
         """Find things as small as this share of a picture; the next `add` gives pictures the views for it."""
@@ -361,6 +384,8 @@ class Index:
         return Depiction(
             pictures=lambda: Pictures(stored, usual_mean(recipe.name, recipe.dimension), cache),
             describer=partial(self._network, recipe),
+            tokens=snapshot.tokens,
+            token_version=recipe.tokens or "",
             network=recipe.name,
         )
 
@@ -512,9 +537,14 @@ class Index:
 
 
 def make_recipe(
-    preset: str, detector: str, expansion: bool | str = False, smallest: float = SMALLEST
+    preset: str,
+    detector: str,
+    expansion: bool | str = False,
+    smallest: float = SMALLEST,
+    *,
+    tokens: bool = True,
 ) -> Recipe:
-    """The recipe of a new index."""
+    """The recipe of a new index; tokens come with descriptors only."""
     from .contours.detectors import get_detector
     from .shape.settings import PRESETS
 
@@ -531,7 +561,7 @@ def make_recipe(
         n_norms=3 * len(settings.scales),
         detector=edges.name,
         detector_version=edges.version,
-        expansion=_expansion(name) if name else None,
+        expansion=_expansion(name, tokens=tokens) if name else None,
         smallest=smallest,
     )
 
@@ -594,11 +624,19 @@ def explain_contours(
     return explain(view, sketch, mirror=mirror, network=network)
 
 
-def _expansion(name: str) -> Expansion:
+def _expansion(name: str, *, tokens: bool = True) -> Expansion:
     from .depiction import get_describer
 
     describer = get_describer(name)
-    return Expansion(describer.name, describer.version, describer.dimension)
+    bare = Expansion(describer.name, describer.version, describer.dimension)
+    return _with_tokens(bare, describer.tokens if tokens else None)
+
+
+def _with_tokens(expansion: Expansion, space: TokenSpace | None) -> Expansion:
+    """The same with tokens of that kind, or with none."""
+    if space is None:
+        return replace(expansion, tokens="", token_bytes=0)
+    return replace(expansion, tokens=space.version, token_bytes=space.bytes)
 
 
 def by_shape_alone(reason: str | None) -> str | None:

@@ -121,7 +121,7 @@ def test_efficientnet_knows_what_is_in_photos():
     for folder, number in (("sketchy-train/photos/zebra", 340), ("sketchy/photos/tiger", 292)):
         for path in sorted((data / folder).glob("*.jpg"))[:6]:
             pixels = (load_picture(path).pixels[::2, ::2].astype(np.float32) - 127) / 128
-            features = network._run(pixels.transpose(2, 0, 1)[None])
+            (features,) = network._run(pixels.transpose(2, 0, 1)[None], 1)
             scores = tensors["_fc.weight"] @ features[0].mean((1, 2)) + tensors["_fc.bias"]
             right.append(scores.argmax() == number)
     assert np.mean(right) >= 0.75
@@ -133,6 +133,54 @@ def test_describes_pictures_of_any_shape(describer):
         assert vector.shape == (describer.dimension,)
         assert vector.dtype == np.float32
         assert np.isfinite(vector).all()
+
+
+def test_a_map_follows_the_picture_and_costs_no_second_look(describer, monkeypatch):
+    """Of stride 16: what changes in one place changes there alone."""
+    looks = []
+    outputs = Network._outputs
+    monkeypatch.setattr(Network, "_outputs", lambda *given: looks.append(given) or outputs(*given))
+    pixels = np.full((320, 224, 3), 127, np.uint8)
+    vector, even = describer.map_as_kind(pixels, 0)
+    assert even.shape == (120, 20, 14)
+    assert len(looks) == 1
+    np.testing.assert_allclose(
+        describer._components @ vector, describer.as_kind(pixels, 0), rtol=1e-4, atol=1e-5
+    )
+    pixels[240:272, 48:80] = picture(32, 32)
+    change = np.abs(describer.map_as_kind(pixels, 0)[1] - even).sum(axis=0)
+    y, x = np.unravel_index(change.argmax(), change.shape)
+    assert (15 <= y <= 16, 3 <= x <= 4) == (True, True)
+
+
+def test_a_drawing_with_tokens_is_the_same_drawing(describer):
+    strokes = [circle(), np.array([[0, 0], [150, 20]], np.float32)]
+    vectors, tokens = describer.drawing_with_tokens(strokes)
+    np.testing.assert_allclose(vectors, describer.drawing(strokes), atol=1e-5)
+    assert [len(kind.tokens) for kind in tokens] == [len(kind.places) for kind in tokens]
+    assert not np.allclose(tokens[0].tokens, tokens[1].tokens)
+    (_, alone), (_, other) = (describer.drawing_with_tokens(strokes, [kind]) for kind in (0, 1))
+    assert alone[0] is alone[1]
+    np.testing.assert_allclose(alone[0].tokens, tokens[0].tokens, atol=1e-5)
+    np.testing.assert_allclose(other[0].tokens, tokens[1].tokens, atol=1e-5)
+
+
+def test_a_picture_is_seen_the_same_with_tokens(describer):
+    for size in ((300, 400), (12, 400), (1, 1)):
+        vector, codes = describer.with_tokens(picture(*size))
+        np.testing.assert_allclose(vector, describer(picture(*size)), atol=1e-5)
+        assert codes.shape == (describer.tokens.bytes,)
+        assert codes.dtype == np.uint8
+
+
+def test_a_network_that_nobody_taught_has_no_tokens(tmp_path):
+    np.savez(tmp_path / "vgg16.npz", **small_vgg16())
+    describer = get_describer(f"vgg16:{tmp_path / 'vgg16.npz'}")
+    assert describer.tokens is None
+    vector, codes = describer.with_tokens(picture())
+    np.testing.assert_array_equal(vector, describer(picture()))
+    assert codes is None
+    assert describer.drawing_with_tokens([circle()]) == (None, [None, None])
 
 
 def circle(radius=200.0):

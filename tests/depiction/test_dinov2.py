@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import signal
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from sketchseek.depiction.describers import (
     dinov2_describer,
     efficientnet_describer,
     get_describer,
+    unit,
 )
 from sketchseek.depiction.weights import read_tensors
 from sketchseek.errors import SketchseekError
@@ -122,8 +124,11 @@ def test_the_graph_is_what_the_papers_say():
     normalised = (pixels - np.array([123.675, 116.28, 103.53])) / np.array([58.395, 57.12, 57.375])
     expected = plain(tensors, normalised.transpose(2, 0, 1))
     expected /= np.linalg.norm(expected)
-    exact = Network("small", dinov2.build(tensors, quantised=False))(pixels, 224)
+    exact, local = Network("small", dinov2.build(tensors, quantised=False)).with_maps([pixels], 224)[0]
     np.testing.assert_allclose(exact, expected, atol=1e-4)
+    assert local.shape == (WIDTH, 16, 16)  # of the last norm alone: so small a network has no block 5
+    mean = local.mean(axis=(1, 2))
+    np.testing.assert_allclose(unit(mean), unit(expected[WIDTH:]), atol=1e-4)
     coarse = Network("small", dinov2.build(tensors, quantised=True))(pixels, 224)
     assert 0.99 < coarse @ expected < 1 - 1e-7  # integers, but nearly the same
 
@@ -496,6 +501,25 @@ def test_the_real_network_tells_zebras_from_tigers():
     assert scores[:, 4:].mean() > scores[:, :4].mean()
     alike = vectors @ vectors.T
     assert min(alike[:4, :4].min(), alike[4:, 4:].min()) > alike[:4, 4:].max()
+
+
+def test_tokens_are_patches_of_middle_blocks_and_of_the_last():
+    """By a network whose blocks 5 and 8 are there, as deep as the real one."""
+    tensors = small()
+    deep = {name: values for name, values in tensors.items() if not name.startswith("blocks.1.")}
+    for block in range(1, 10):
+        for name in [name for name in tensors if name.startswith("blocks.0.")]:
+            deep[name.replace("blocks.0.", f"blocks.{block}.")] = tensors[name]
+    pixels = np.random.default_rng(4).integers(0, 256, (224, 224, 3), dtype=np.uint8)
+    whole = Network("deep", dinov2.build(deep, quantised=False)).with_maps([pixels], 224)[0][1]
+    assert whole.shape == (3 * WIDTH, 16, 16)
+    # The same network cut after block 5, without what the last norm does: that is the first third.
+    shallow = {n: v for n, v in deep.items() if not re.match(r"blocks\.[6-9]\.", n)}
+    last = Network("cut", dinov2.build(shallow, quantised=False)).with_maps([pixels], 224)[0][1][WIDTH:]
+    rows = whole[:WIDTH].reshape(WIDTH, -1).T
+    rows = (rows - rows.mean(1, keepdims=True)) / np.sqrt(rows.var(1, keepdims=True) + 1e-6)
+    expected = rows * tensors["norm.weight"] + tensors["norm.bias"]
+    np.testing.assert_allclose(last.reshape(WIDTH, -1).T, expected, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("name", ["cls_token", "blocks.x.norm1.weight", "blocks", "blocks.0"])

@@ -246,3 +246,96 @@ def test_a_large_collection_gives_the_same_from_candidates(monkeypatch):
     np.testing.assert_allclose(candidates.scores, everything.scores, atol=0.3)
     assert len(candidates.likest) == 60
     assert len(set(candidates.likest.tolist()) & set(everything.likest.tolist())) >= 55
+
+
+def meeting(scores):
+    """Meetings of tokens as (n,) has them, and what was asked of it."""
+    asked = []
+
+    def meet(ids):
+        asked.append(ids)
+        return np.asarray(scores, np.float32)[ids]
+
+    return meet, asked
+
+
+def test_the_one_picture_whose_tokens_meet_comes_first_among_others_of_its_kind():
+    pictures, shape, drawing, right = world()
+    scores = np.random.default_rng(1).normal(0.2, 0.02, 300)
+    by_shape = rerank(ShapeScores(shape), pictures, 300, drawing=drawing).ids
+    drawn = by_shape[12]
+    scores[drawn] = 0.4
+    meet, asked = meeting(scores)
+    found = rerank(ShapeScores(shape), pictures, 300, drawing=drawing, meet=meet).ids
+    assert found[0] == drawn
+    assert sorted(found.tolist()) == list(range(300))
+    assert precision(found, right) >= precision(by_shape, right) - 0.1
+    first = rerank(ShapeScores(shape), pictures, 300, drawing=drawing, expand=0).ids
+    assert [sorted(ids.tolist()) for ids in asked] == [sorted(first[:100].tolist())], "candidates, once"
+
+
+def test_tokens_choose_the_pictures_that_are_averaged():
+    """Shape says nothing; tokens meet in one category, and the rest of it follows."""
+    pictures, _, _, _ = world()
+    flat = np.linspace(0.31, 0.30, 300).astype(np.float32)
+    scores = np.full(300, 0.2)
+    scores[60:70] = 0.4  # a third of the third category
+    meet, _ = meeting(scores)
+    found = rerank(ShapeScores(flat), pictures, 30, blend=0, meet=meet).ids
+    assert np.isin(found, np.arange(60, 90)).mean() > 0.8
+    without = rerank(ShapeScores(flat), pictures, 30, blend=0).ids
+    assert np.isin(without, np.arange(60, 90)).mean() < 0.2
+
+
+@pytest.mark.parametrize("how", [{"picked": [0, 1, 2]}, {"expand": 0}, {}])
+def test_without_meetings_all_is_as_it_is_without_tokens(how):
+    """Where pictures were picked, for a first ranking alone, and where no candidate has tokens."""
+    pictures, shape, drawing, _ = world()
+    scores = np.zeros(300) if not how else np.random.default_rng(1).random(300)
+    meet, asked = meeting(scores)
+    without = rerank(ShapeScores(shape), pictures, 50, drawing=drawing, **how)
+    found = rerank(ShapeScores(shape), pictures, 50, drawing=drawing, meet=meet, **how)
+    for one, other in zip(found, without, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert bool(asked) is not bool(how)
+
+
+def test_a_picture_without_tokens_is_neither_praised_nor_blamed():
+    pictures, shape, drawing, _ = world()
+    even = np.random.default_rng(1).normal(0.2, 0.02, 300)
+    first = rerank(ShapeScores(shape), pictures, 100, drawing=drawing, expand=0).ids
+    even[first[0]] = 0
+    meet, _ = meeting(even)
+    found = rerank(ShapeScores(shape), pictures, 300, drawing=drawing, meet=meet).ids
+    assert first[0] in found[:5]
+
+
+def test_only_pictures_that_may_be_answered_with_meet():
+    pictures, shape, drawing, _ = world()
+    some, gone = np.arange(0, 300, 2), [0, 2]
+    meet, asked = meeting(np.random.default_rng(1).random(300))
+    found = rerank(ShapeScores(shape), pictures, 20, drawing=drawing, among=some, rejected=gone, meet=meet)
+    assert np.isin(found.ids, some).all()
+    assert not np.isin(found.ids, gone).any()
+    assert np.isin(asked[0], some).all()
+    assert not np.isin(asked[0], gone).any()
+
+
+def test_what_looks_the_same_comes_first_whatever_tokens_say():
+    pictures, shape, drawing, _ = world()
+    shape[200] = 0.95
+    scores = np.full(300, 0.2)
+    scores[:5] = 0.5
+    meet, _ = meeting(scores)
+    assert rerank(ShapeScores(shape), pictures, 20, drawing=drawing, meet=meet).ids[0] == 200
+
+
+@pytest.mark.parametrize("n", [1, 2, 15])
+def test_tokens_in_tiny_collections(n):
+    rng = np.random.default_rng(n)
+    pictures = Pictures(rng.normal(size=(n, 8)).astype(np.float16))
+    meet, _ = meeting(rng.random(n))
+    shape = ShapeScores(rng.random(n).astype(np.float32))
+    ids, scores, _ = rerank(shape, pictures, n, drawing=np.eye(8, dtype=np.float32)[0], meet=meet)
+    assert sorted(ids.tolist()) == list(range(n))
+    assert np.isfinite(scores).all()

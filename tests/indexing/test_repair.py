@@ -199,7 +199,7 @@ def run_with(
 
 @pytest.mark.parametrize(
     ("kind", "number", "calls"),
-    [("read", errno.EIO, 1), ("read", errno.EIO, 100), ("open", errno.ETIMEDOUT, 2)],
+    [("read", errno.EIO, 4), ("read", errno.EIO, 100), ("open", errno.ETIMEDOUT, 2)],
 )
 def test_what_the_disk_did_not_let_one_read_is_not_given_up(
     where: Path, tmp_path: Path, faults: Any, kind: str, number: int, calls: int

@@ -209,7 +209,7 @@ def test_bombs(http: httpx.Client, server, name: str) -> None:
 
 def test_a_white_picture_of_many_pixels(http: httpx.Client) -> None:
     file = io.BytesIO()
-    Image.new("1", (6000, 6000), 1).save(file, "PNG")
+    Image.new("1", (5600, 5600), 1).save(file, "PNG")
     answer = http.post("/api/sketch", files={"picture": file.getvalue()})
     assert answer.status_code == 422
     assert "blank" in answer.text

@@ -57,6 +57,7 @@ def rows(ids: Sequence[str], recipe: Recipe = RECIPE, **columns: Sequence[Any]) 
         "windows": [None] * n,
         "window_frames": [None] * n,
         "smallest": [0.3] * n,
+        "tokens": [None] * n,
         **columns,
     }
     schema = schema_of(recipe)

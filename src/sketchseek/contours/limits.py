@@ -10,8 +10,8 @@ MAX_PIXELS: Final = 175_000_000
 """A header that claims more is refused. Just below the size at which Pillow itself refuses to open."""
 MAX_DECODED_PIXELS: Final = 100_000_000
 """Most pixels held in memory at once; a JPEG may claim more, being decoded at a fraction of its size."""
-WEBP_PIXELS: Final = 1.75
-"""For so many a pixel of a WebP counts: its decoder keeps four copies."""
+PIXEL_COUNTS: Final = {"WEBP": 1.75, "JPEG": 0.8}
+"""For so many a pixel counts: the decoder of WebP keeps four copies, that of JPEG hardly a part of one."""
 MAX_SCANS: Final = 64
 """Scans of a JPEG, each of which goes over the whole picture. Those of cameras and programs are 1 to 20."""
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
 from ..errors import SketchseekError
-from .limits import MAX_DECODED_PIXELS, MAX_PIXELS, MAX_SCANS, WEBP_PIXELS
+from .limits import MAX_DECODED_PIXELS, MAX_PIXELS, MAX_SCANS, PIXEL_COUNTS
 from .points import FRAME
 from .source import Source, read_source, source_name
 from .svg import is_svg
@@ -118,7 +118,7 @@ def _decode_raster(
     with Image.open(io.BytesIO(data), formats=FORMATS) as image:
         kind = "JPEG" if image.format == "MPO" else str(image.format)
         width, height = image.size
-        if width * height * (WEBP_PIXELS if kind == "WEBP" else 1) > max_pixels:
+        if width * height * PIXEL_COUNTS.get(kind, 1.0) > max_pixels:
             raise SketchseekError(f"{name} claims {width} x {height} pixels, which is too many.")
         if kind == "JPEG":
             if _has_many_scans(data):

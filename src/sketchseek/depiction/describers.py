@@ -18,6 +18,7 @@ from . import dinov2, efficientnet, flat_art, networks, vgg16
 from .crow import crow
 from .drawing import RENDERINGS, render
 from .reference import Reference
+from .tokens import Codes, DrawnTokens, TokenSpace, ink_of
 from .weights import Tensors, read_tensors
 
 # What the networks saw in training: EfficientNet-Lite wants [-1, 1], most others ImageNet's statistics.
@@ -65,8 +66,20 @@ class PictureDescriber(Protocol):
     def reference(self) -> Reference | None:
         """What it sees in drawings and photographs of all kinds of things, if anybody showed them to it."""
 
+    @property
+    def tokens(self) -> TokenSpace | None:
+        """What its tokens are, if anybody learned them."""
+
     def __call__(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Describe one picture: (h, w, 3) RGB -> (dimension,). Where there are kinds, its kind comes last."""
+
+    def with_tokens(self, pixels: NDArray[np.uint8]) -> tuple[NDArray[np.float32], Codes | None]:
+        """The same, and the picture's tokens, by one look at it; None where there are none."""
+
+    def drawing_with_tokens(
+        self, strokes: Sequence[NDArray[np.float32]], kinds: Sequence[int] = (0, 1)
+    ) -> tuple[NDArray[np.float32] | None, list[DrawnTokens | None]]:
+        """What `drawing` gives, and the drawing's tokens as asked of each kind, by the same looks."""
 
     def drawing(
         self, strokes: Sequence[NDArray[np.float32]], kinds: Sequence[int] = (0, 1)
@@ -82,7 +95,7 @@ class Network:
     ----------
     name : str
     model : bytes
-        An ONNX model from (n, 3, h, w) to (n, c, y, x) or (n, c).
+        An ONNX model from (n, 3, h, w) to (n, c, y, x) or (n, c), and maybe to ``tokens`` (n, c, y, x).
     normalisation : tuple of two ndarrays of shape (3,)
         Mean and standard deviation of the colours, of 0..255, that the network was trained with.
     threads : int
@@ -117,14 +130,16 @@ class Network:
                 " and give a feature map (n, c, y, x) or a vector (n, c) first."
             )
         self._fixed: tuple[Any, ...] = tuple(inputs[0].shape[2:])
-        self._run: Callable[[NDArray[np.float32]], NDArray[np.float32]]
+        self._run: Callable[[NDArray[np.float32], int], Sequence[NDArray[np.float32]]]
         if device == "cuda":
             from ..contours.detectors.torch_graph import TorchGraph
 
-            self._run = TorchGraph(model, device, tf32=True)  # descriptors are kept in float16: ten bits
+            self._run = TorchGraph(
+                model, device, tf32=True
+            ).outputs  # descriptors are kept in float16: ten bits
         else:
-            given, wanted = inputs[0].name, outputs[0].name
-            self._run = lambda batch: session.run([wanted], {given: batch})[0]
+            given, names = inputs[0].name, [output.name for output in outputs]
+            self._run = lambda batch, count: session.run(names[:count], {given: batch})
         self._normalisation = normalisation
 
     def __call__(self, pixels: NDArray[np.uint8], longer_side: int) -> NDArray[np.float32]:
@@ -133,12 +148,24 @@ class Network:
 
     def batch(self, pictures: Sequence[NDArray[np.uint8]], longer_side: int) -> list[NDArray[np.float32]]:
         """The same for pictures of one size, in one run of the network."""
+        return [_pooled(seen) for seen in self._outputs(pictures, longer_side, 1)[0]]
+
+    def with_maps(
+        self, pictures: Sequence[NDArray[np.uint8]], longer_side: int
+    ) -> list[tuple[NDArray[np.float32], NDArray[np.float32]]]:
+        """The same, each with a map (c, y, x) of what is where in the picture, by the same look at it."""
+        features, local = self._outputs(pictures, longer_side, 2)
+        return [(_pooled(seen), where) for seen, where in zip(features, local, strict=True)]
+
+    def _outputs(
+        self, pictures: Sequence[NDArray[np.uint8]], longer_side: int, count: int
+    ) -> Sequence[NDArray[np.float32]]:
+        """What the model gives for pictures of one size, its first outputs."""
         height, width = self._size(pictures[0].shape[0], pictures[0].shape[1], longer_side)
         resized = [cv2.resize(p, (width, height), interpolation=cv2.INTER_AREA) for p in pictures]
         mean, deviation = self._normalisation
         normalised = (np.stack(resized).astype(np.float32) - mean) / deviation
-        features = self._run(np.ascontiguousarray(normalised.transpose(0, 3, 1, 2)))
-        return [crow(np.maximum(f, 0)) if f.ndim == 3 else unit(f) for f in features]
+        return self._run(np.ascontiguousarray(normalised.transpose(0, 3, 1, 2)), count)
 
     def _size(self, height: int, width: int, longer_side: int) -> tuple[int, int]:
         """The model's own size if it has one, else both sides rounded to multiples of its stride."""
@@ -153,7 +180,7 @@ class OnnxDescriber:
 
     def __init__(self, name: str, version: str, network: Network) -> None:
         self.name, self.version = name, version
-        self.usual, self.reference, self.blend = None, None, 0.0
+        self.usual, self.reference, self.tokens, self.blend = None, None, None, 0.0
         self._network = network
         self.dimension = len(self(np.full((_STRIDE, _STRIDE, 3), 127, np.uint8)))
 
@@ -161,8 +188,18 @@ class OnnxDescriber:
         """Describe one picture: (h, w, 3) RGB -> (dimension,), of length 1."""
         return self._network(pixels, PICTURE_SIDE)
 
+    def with_tokens(self, pixels: NDArray[np.uint8]) -> tuple[NDArray[np.float32], None]:
+        """The same; nobody learned its tokens."""
+        return self(pixels), None
+
     def drawing(self, strokes: Sequence[NDArray[np.float32]], kinds: Sequence[int] = (0, 1)) -> None:
         """Nobody learned what drawings look like to this network."""
+
+    def drawing_with_tokens(
+        self, strokes: Sequence[NDArray[np.float32]], kinds: Sequence[int] = (0, 1)
+    ) -> tuple[None, list[DrawnTokens | None]]:
+        """Nobody learned that."""
+        return None, [None, None]
 
 
 class TaughtDescriber:
@@ -180,10 +217,16 @@ class TaughtDescriber:
         when it is first needed.
     learned : dict of str to ndarray
         ``projection`` (c, d); ``drawings`` and ``art_drawings`` (c,), the means of drawings.
+    tokens : TokenSpace, optional
     """
 
     def __init__(
-        self, name: str, version: str, sides: Mapping[str, Callable[[], Network]], learned: Tensors
+        self,
+        name: str,
+        version: str,
+        sides: Mapping[str, Callable[[], Network]],
+        learned: Tensors,
+        tokens: TokenSpace | None = None,
     ) -> None:
         self.name, self.version, self.blend = name, version, TAUGHT[name]
         self._sides = {side: cache(make) for side, make in sides.items()}
@@ -191,6 +234,7 @@ class TaughtDescriber:
         self._means = {side: learned[side].astype(np.float32) for side in _DRAWINGS}
         self.dimension = len(self._components) + 1
         self.usual, self.reference = _usual(learned), Reference.of_tensors(learned)
+        self.tokens = tokens
         self._sides[_PICTURES[0]]()  # what it lacks is said at once
 
     def __call__(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
@@ -198,9 +242,37 @@ class TaughtDescriber:
         kind = int(flat_art.is_flat_art(pixels))
         return np.append(self.as_kind(pixels, kind), np.float32(kind))
 
+    def with_tokens(self, pixels: NDArray[np.uint8]) -> tuple[NDArray[np.float32], Codes | None]:
+        """The same, and the picture's tokens, by one look at it."""
+        kind = int(flat_art.is_flat_art(pixels))
+        seen, codes = self.tokens_as_kind(pixels, kind)
+        return np.append(seen, np.float32(kind)), codes
+
     def as_kind(self, pixels: NDArray[np.uint8], kind: int) -> NDArray[np.float32]:
         """What it sees in a picture of that kind: (d,)."""
         return products(self._components, self._sides[_PICTURES[kind]]()(pixels, PICTURE_SIDE))
+
+    def tokens_as_kind(
+        self, pixels: NDArray[np.uint8], kind: int
+    ) -> tuple[NDArray[np.float32], Codes | None]:
+        """The same, and the picture's tokens."""
+        if self.tokens is None:
+            return self.as_kind(pixels, kind), None
+        seen, features = self.map_as_kind(pixels, kind)
+        return products(self._components, seen), self.tokens.encode(features, pixels.shape[:2], kind)
+
+    def map_as_kind(
+        self, pixels: NDArray[np.uint8], kind: int
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """What it sees in a picture of that kind, of as many components as the network has, and where."""
+        return self._sides[_PICTURES[kind]]().with_maps([pixels], PICTURE_SIDE)[0]
+
+    def drawn_map(
+        self, strokes: Sequence[NDArray[np.float32]], kind: int
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """What is where in a drawing, (c, y, x), by the rendering that tokens are taken from, and its ink."""
+        page = render(strokes, RENDERINGS[0], DRAWING_SIDE)
+        return self._sides[_DRAWINGS[kind]]().with_maps([page], DRAWING_SIDE)[0][1], ink_of(page)
 
     def drawing(
         self, strokes: Sequence[NDArray[np.float32]], kinds: Sequence[int] = (0, 1)
@@ -210,10 +282,28 @@ class TaughtDescriber:
         found = {kind: self._drawing(_DRAWINGS[kind], pages) for kind in kinds}
         return np.stack([found.get(kind, found[kinds[0]]) for kind in range(len(_DRAWINGS))])
 
+    def drawing_with_tokens(
+        self, strokes: Sequence[NDArray[np.float32]], kinds: Sequence[int] = (0, 1)
+    ) -> tuple[NDArray[np.float32], list[DrawnTokens | None]]:
+        """The same, and the drawing's tokens as they are asked of each kind, by the same looks."""
+        if self.tokens is None:
+            return self.drawing(strokes, kinds), [None, None]
+        pages = [render(strokes, r, DRAWING_SIDE) for r in RENDERINGS]
+        ink = ink_of(pages[0])
+        seen, tokens = {}, {}
+        for kind in kinds:
+            looks = self._sides[_DRAWINGS[kind]]().with_maps(pages, DRAWING_SIDE)
+            seen[kind] = self._mean_look(_DRAWINGS[kind], [look for look, _ in looks])
+            tokens[kind] = self.tokens.draw(looks[0][1], ink, kind)
+        every = range(len(_DRAWINGS))
+        vectors = np.stack([seen.get(kind, seen[kinds[0]]) for kind in every])
+        return vectors, [tokens.get(kind, tokens[kinds[0]]) for kind in every]
+
     def _drawing(self, side: str, pages: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
-        network = self._sides[side]()
-        seen = unit(np.asarray(sum(network.batch(pages, DRAWING_SIDE))))
-        return unit(products(self._components, seen - self._means[side]))
+        return self._mean_look(side, self._sides[side]().batch(pages, DRAWING_SIDE))
+
+    def _mean_look(self, side: str, looks: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+        return unit(products(self._components, unit(np.asarray(sum(looks))) - self._means[side]))
 
 
 class PairedDescriber:
@@ -229,7 +319,7 @@ class PairedDescriber:
 
     def __init__(self, first: TaughtDescriber, second: TaughtDescriber) -> None:
         self.name, self.blend, self._eyes = first.name, first.blend, (first, second)
-        self.reference = first.reference
+        self.reference, self.tokens = first.reference, first.tokens
         said = f"{second.version} {_SHARES} {_LENGTHS}".encode()
         self.version = f"{first.version}-{hashlib.sha256(said).hexdigest()[:8]}"
         self.dimension = first.dimension + second.dimension - 1
@@ -240,11 +330,26 @@ class PairedDescriber:
         kind = int(flat_art.is_flat_art(pixels))
         return np.append(_beside([eye.as_kind(pixels, kind) for eye in self._eyes]), np.float32(kind))
 
+    def with_tokens(self, pixels: NDArray[np.uint8]) -> tuple[NDArray[np.float32], Codes | None]:
+        """The same, and the picture's tokens, which are the first one's."""
+        kind = int(flat_art.is_flat_art(pixels))
+        first, second = self._eyes
+        seen, codes = first.tokens_as_kind(pixels, kind)
+        return np.append(_beside([seen, second.as_kind(pixels, kind)]), np.float32(kind)), codes
+
     def drawing(
         self, strokes: Sequence[NDArray[np.float32]], kinds: Sequence[int] = (0, 1)
     ) -> NDArray[np.float32]:
         """Describe a drawing: (2, d), centred on the mean of drawings, of length 1."""
         return _beside([eye.drawing(strokes, kinds) for eye in self._eyes], (1.0, 1.0))
+
+    def drawing_with_tokens(
+        self, strokes: Sequence[NDArray[np.float32]], kinds: Sequence[int] = (0, 1)
+    ) -> tuple[NDArray[np.float32], list[DrawnTokens | None]]:
+        """The same, and the drawing's tokens, which are the first one's."""
+        first, second = self._eyes
+        seen, tokens = first.drawing_with_tokens(strokes, kinds)
+        return _beside([seen, second.drawing(strokes, kinds)], (1.0, 1.0)), tokens
 
 
 def _beside(
@@ -274,7 +379,7 @@ def efficientnet_describer(
         "drawings": partial(side, "batch_norm"),
         "art_drawings": partial(side, "art_drawing"),
     }
-    return TaughtDescriber(name, version, sides, known)
+    return TaughtDescriber(name, version, sides, known, token_space(name))
 
 
 def dinov2_describer(
@@ -304,7 +409,9 @@ def dinov2_describer(
         "drawings": lambda: drawings("layer_norm"),
         "art_drawings": lambda: drawings("art_drawing"),
     }
-    return TaughtDescriber(name, f"{networks.digest(tensors)[:16]}-{ours[:8]}", sides, known)
+    return TaughtDescriber(
+        name, f"{networks.digest(tensors)[:16]}-{ours[:8]}", sides, known, token_space(name)
+    )
 
 
 def retuned(tensors: Tensors, names: Sequence[str], values: NDArray[np.floating[Any]]) -> Tensors:
@@ -428,10 +535,25 @@ def unit(vector: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
 
 
 @cache
+def token_space(name: str) -> TokenSpace | None:
+    """What training/tokens learned for a network, if it did."""
+    found = resources.files("sketchseek.depiction") / "data" / f"{name}-tokens.npz"
+    if not found.is_file():
+        return None
+    with resources.as_file(found) as path:
+        return TokenSpace(read_tensors(path))
+
+
+@cache
 def _learned(name: str) -> Tensors:
     """What training/drawings learned for a network: see its README."""
     with resources.as_file(resources.files("sketchseek.depiction") / "data" / f"{name}.npz") as path:
         return read_tensors(path)
+
+
+def _pooled(features: NDArray[np.float32]) -> NDArray[np.float32]:
+    """A map (c, y, x) or a vector (c,) -> (c,), of length 1."""
+    return crow(np.maximum(features, 0)) if features.ndim == 3 else unit(features)
 
 
 def _line(error: Exception) -> str:

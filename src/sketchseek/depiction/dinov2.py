@@ -18,6 +18,8 @@ from .weights import Tensors
 SIDE = 224
 MEAN_PATCH = 0.7
 """Length of the mean patch in a descriptor, beside a class token of length 1."""
+LOCAL = (5, 8)
+"""Blocks after which patches are taken for tokens, besides those at the end."""
 _HEAD = 64  # channels of an attention head, in every size of the network
 _EPSILON = 1e-6
 _LAYERS = (
@@ -99,7 +101,8 @@ def build(tensors: Tensors, *, quantised: bool) -> bytes:
     Returns
     -------
     bytes
-        A model from (n, 3, 224, 224) to (n, 2 width), float32: the class token, and the mean patch.
+        A model from (n, 3, 224, 224) to (n, 2 width), float32: the class token, and the mean patch. Its
+        tokens are the patches after the blocks `LOCAL` and after the last norm, (n, 3 width, 16, 16).
     """
     weights = {name: values.astype(np.float32) for name, values in tensors.items()}
     graph = Graph("dinov2", SIDE)
@@ -116,12 +119,18 @@ def build(tensors: Tensors, *, quantised: bool) -> bytes:
         return graph.node("LayerNormalization", inputs, axis=-1, epsilon=_EPSILON)
 
     x = _tokens(graph, weights, width)
-    for block in (f"blocks.{i}." for i in range(depth)):
+    local = []
+    for number in range(depth):
+        block = f"blocks.{number}."
         attended = _attention(graph, layer(norm(x, f"{block}norm1"), f"{block}attn.qkv"), width)
         x = graph.add(x, layer(attended, f"{block}attn.proj", f"{block}ls1.gamma"))
         hidden = _gelu(graph, layer(norm(x, f"{block}norm2"), f"{block}mlp.fc1"))
         x = graph.add(x, layer(hidden, f"{block}mlp.fc2", f"{block}ls2.gamma"))
-    _pooled(graph, norm(x, "norm"))
+        if number in LOCAL:
+            local.append(x)
+    x = norm(x, "norm")
+    graph.tokens(_map(graph, [*local, x], width, SIDE // weights["patch_embed.proj.weight"].shape[-1]))
+    _pooled(graph, x)
     return graph.model(("n", 2 * width))
 
 
@@ -205,6 +214,15 @@ def _gelu(graph: Graph, x: str) -> str:
     below = graph.node("Erf", [graph.node("Div", [x, graph.number(2**0.5)])])
     doubled = graph.node("Mul", [x, graph.add(below, graph.number(1))])
     return graph.node("Mul", [doubled, graph.number(0.5)])
+
+
+def _map(graph: Graph, layers: list[str], width: int, across: int) -> str:
+    """The patches of some layers, without the class token, as a map: (n, layers width, across, across)."""
+    start, end, axis = (graph.constant(np.array([i])) for i in (1, 2**31 - 1, 1))
+    patches = [graph.node("Slice", [x, start, end, axis]) for x in layers]
+    together = graph.node("Transpose", [graph.node("Concat", patches, axis=-1)], perm=[0, 2, 1])
+    shape = graph.constant(np.array([0, len(layers) * width, across, across]))
+    return graph.node("Reshape", [together, shape])
 
 
 def _pooled(graph: Graph, x: str) -> str:

@@ -18,6 +18,7 @@ from .weights import Tensors
 
 # Stages whose first block halves the resolution, of the seven (stages 3, 4, 5 and 7 in Table 1 of the paper).
 _HALVING = (1, 2, 3, 5)
+_LOCAL = 5  # the stage that begins where tokens end: they are the last map of stride 16
 _BATCH_NORM_EPSILON = 1e-3
 
 
@@ -47,7 +48,8 @@ def build(tensors: Tensors) -> bytes:
     Returns
     -------
     bytes
-        A model from (n, 3, h, w) to (n, 1280, ceil(h / 32), ceil(w / 32)), float32.
+        A model from (n, 3, h, w) to (n, 1280, ceil(h / 32), ceil(w / 32)), float32; its tokens are the last
+        map of stride 16, (n, 120, ceil(h / 16), ceil(w / 16)).
     """
     graph = Graph("efficientnet-lite2")
 
@@ -65,6 +67,8 @@ def build(tensors: Tensors) -> bytes:
             channels = len(tensors[f"{block}_project_conv.weight"])
             begins = channels != before  # each stage has channels of its own
             stage += begins
+            if begins and stage == _LOCAL:
+                graph.tokens(entry)
             stride = 2 if begins and stage in _HALVING else 1
             if number > 0:
                 x = graph.relu6(layer(x, f"{block}_expand_conv", f"{block}_bn0"))

@@ -38,6 +38,9 @@ _PASSED_ON = 0.95  # the share of a score that comes from the likest others
 _FIRST = 10  # hits of a first page: nearly the first ranking's own, since the thing may be here only once
 _SAY = 0.2  # what the final score says beside the first ranking's, when the page is chosen from photographs
 _AGAIN = 0.8  # what that ranking's z-score weighs once more when the page is ordered
+_MET = 100  # first hits of the first ranking with which a drawing's tokens meet
+_MET_FIRST = 2.0  # what their meeting weighs beside the first ranking's z-score
+_MET_SAY = 0.5  # what the final score says beside both, when the page is chosen from photographs
 _EXACT = 0.9  # a picture whose shape has this cosine with the drawing looks the same, whatever it depicts
 _AGAINST = 0.5  # weight of the likeness to pictures that were rejected
 _BEYOND = 3  # this many times further down than the last hit averaged, hits are nothing special
@@ -62,6 +65,10 @@ class Shape(Protocol):
 
     def whole(self, ids: Ids) -> Vector:
         """Those of the pictures as a whole, which a part of them may surpass."""
+
+
+Meet = Callable[[Ids], Vector]
+"""How well a drawing's tokens meet those of some pictures, by number: the mean cosine at the best place."""
 
 
 class Words(Protocol):
@@ -110,6 +117,7 @@ def rerank(
     rejected: Sequence[int] = (),
     among: Ids | None = None,
     words: Words | None = None,
+    meet: Meet | None = None,
     threads: int = 1,
 ) -> Reranked:
     """The k best pictures by shape, the network's opinion of the drawing, and what the first hits depict.
@@ -136,6 +144,9 @@ def rerank(
         depict is learned from the whole collection all the same.
     words : Words, optional
         What was said beside the drawing: part of the first ranking, so that everything starts from both.
+    meet : callable, optional
+        Where a drawing's tokens meet pictures': the very picture that was drawn stands out. Not asked where
+        the user picked others.
     threads : int
     """
     first = _First(shape, pictures, drawing if blend else None, blend)
@@ -145,7 +156,10 @@ def rerank(
         known.add_like(first.drawing)
     if words is not None:
         known.hear(words)
-    score = known.before - known.against()
+    met = None
+    if meet is not None and expand and not len(picked):
+        met = _met(known, meet, _may_answer(known.ids, among, rejected))
+    score = known.before - known.against() if met is None else known.before + met - known.against()
     rounds: list[tuple[float, _Chosen | None]]
     if len(picked):
         rounds = [(_KEPT, _Chosen(np.asarray(picked, np.int64), np.ones(len(picked), np.float32)))]
@@ -159,10 +173,7 @@ def rerank(
         asked = query
         known.add_like(query)
         score = known.alike(query) + kept * known.before - known.against()
-    inside = np.arange(len(known.ids))
-    if among is not None or len(rejected):
-        allowed = ~np.isin(known.ids, rejected) & (True if among is None else np.isin(known.ids, among))
-        inside = inside[allowed]
+    inside = _may_answer(known.ids, among, rejected)
     ids, before, score = known.ids[inside], known.before[inside], score[inside]
     network, shaped = known.network[inside], known.shape[inside]
     order = np.argsort(-score, kind="stable")
@@ -171,7 +182,11 @@ def rerank(
         first_hits, others = np.split(order, [SPREAD])
         score[first_hits] = diffused(score[first_hits], known.vectors(inside[first_hits]), expand)
         order = np.concatenate([first_hits[np.argsort(-score[first_hits], kind="stable")], others])
-        order = _first_page(order, score, before, _SAY * (1 - pictures.flat_art))
+        if met is None:
+            order = _first_page(order, score, before, _SAY * (1 - pictures.flat_art))
+        else:  # none that came to be known later was among the first
+            met = np.pad(met, (0, len(known.ids) - len(met)), constant_values=met.min())[inside]
+            order = _page_first(order, before + met + _MET_SAY * (1 - pictures.flat_art) * score)
     if exact and not len(picked):
         order = _exact_first(order, ids, shaped, shape)
     if asked is not None:  # back to cosines, which mean the same for every query and collection
@@ -200,6 +215,36 @@ def _first_page(order: Ids, score: Vector, before: Vector, say: float) -> Ids:
     others = order[~np.isin(order, page)]
     page = page[np.argsort(-(score[page] + _AGAIN * before[page]), kind="stable")]
     return np.concatenate([page, others])
+
+
+def _page_first(order: Ids, by: Vector) -> Ids:
+    """The same order, except that on the first page are the best by something else, in its order."""
+    page = np.argsort(-by, kind="stable")[:_FIRST]
+    return np.concatenate([page, order[~np.isin(order, page)]])
+
+
+def _may_answer(ids: Ids, among: Ids | None, rejected: Sequence[int]) -> Ids:
+    """Which of some pictures may be answered with."""
+    if among is None and not len(rejected):
+        return np.arange(len(ids))
+    return np.flatnonzero(~np.isin(ids, rejected) & (True if among is None else np.isin(ids, among)))
+
+
+def _met(known: _Known, meet: Meet, inside: Ids) -> Vector | None:
+    """What the meeting of tokens adds to the first ranking, of all that are known; None where none meet.
+
+    Only the first hits meet, and what they have is brought to the spread that their ranking has. All others
+    have what the least of these has, and a picture without tokens, of which nothing is known, the mean.
+    """
+    first = inside[np.argsort(-known.before[inside], kind="stable")[:_MET]]
+    scores = meet(known.ids[first])
+    have = scores != 0
+    if not have.any():
+        return None
+    z = np.where(have, _z(scores, scores[have]), 0) * known.before[first].std()
+    met = np.full(len(known.ids), z.min(), np.float32)
+    met[first] = z
+    return _MET_FIRST * met
 
 
 def _exact_first(order: Ids, ids: Ids, scores: Vector, shape: Shape) -> Ids:

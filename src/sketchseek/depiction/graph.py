@@ -23,7 +23,7 @@ def need_extra() -> None:
 
 
 class Graph:
-    """Layers added one after another, from ``picture`` (n, 3, h, w) to ``features``.
+    """Layers added one after another, from ``picture`` (n, 3, h, w) to ``features``, ``tokens`` on the way.
 
     side : of the pictures, if they must be squares of one size.
     """
@@ -38,6 +38,7 @@ class Graph:
         self._size: list[object] = ["h", "w"] if side is None else [side, side]
         self._nodes: list[object] = []
         self._constants: list[object] = []
+        self._tokens: str | None = None
 
     def nodes(self, kind: str, inputs: list[str], outputs: int, **attributes: object) -> list[str]:
         """Add an operation as ONNX defines it; the names of what it gives."""
@@ -89,17 +90,26 @@ class Graph:
         """x + y."""
         return self.node("Add", [x, y])
 
+    def tokens(self, x: str) -> None:
+        """Let x, a map (n, c, y, x) of what is where, be a second output."""
+        self._tokens = x
+
     def model(self, shape: tuple[str | int, ...] = ("n", "c", "y", "x")) -> bytes:
         """The ONNX model whose output, of that shape, is the layer that was added last."""
         from onnx import TensorProto, checker
 
         helper = self._helper
         self._nodes.append(helper.make_node("Identity", [self._last], ["features"]))
+        outputs = [helper.make_tensor_value_info("features", TensorProto.FLOAT, list(shape))]
+        if self._tokens is not None:
+            self._nodes.append(helper.make_node("Identity", [self._tokens], ["tokens"]))
+            map_shape = ["n", "channels", "rows", "columns"]
+            outputs.append(helper.make_tensor_value_info("tokens", TensorProto.FLOAT, map_shape))
         graph = helper.make_graph(
             self._nodes,
             self._name,
             [helper.make_tensor_value_info("picture", TensorProto.FLOAT, ["n", 3, *self._size])],
-            [helper.make_tensor_value_info("features", TensorProto.FLOAT, list(shape))],
+            outputs,
             self._constants,
         )
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)

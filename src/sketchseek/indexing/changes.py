@@ -40,7 +40,7 @@ class Known:
 
     @property
     def lacks_expansion(self) -> bool:
-        """Whether it is a picture without a descriptor for expansion (be one wanted or not)."""
+        """Whether it is a picture without a descriptor (be one wanted or not), or without wanted tokens."""
         return self.failure is None and not self.expanded
 
 

@@ -66,6 +66,8 @@ def read_known(store: Store) -> list[Known]:
     columns = {name: name for name in _COLUMNS}
     if store.recipe.expansion is not None:
         columns["expanded"] = "expansion IS NOT NULL"
+        if store.recipe.expansion.tokens:
+            columns["expanded"] += " AND tokens IS NOT NULL"
     with reading(store.location):
         return _known_of(store.dataset.to_table(columns=columns))
 
@@ -235,6 +237,8 @@ class Commits:
     def _rewrite(self, items: dict[str, Item], decided: _Decided, forget: list[str]) -> pa.Table:
         """The rows of pictures whose content is the same, with another path, time or expansion."""
         rows = self._store.whole_rows(list(items)).to_pylist()
+        expansion = self._store.recipe.expansion
+        wants_tokens = expansion is not None and bool(expansion.tokens)
         for row in rows:
             item = items[row["id"]]
             forget.append(row["id"])
@@ -246,6 +250,7 @@ class Commits:
             elif isinstance(item, Same):
                 row["size"], row["modified"] = item.size, item.modified
                 row["expansion"] = item.expansion or row["expansion"]
+                row["tokens"] = item.tokens or row["tokens"]
                 if item.shape is not None:
                     row.update(asdict(item.shape))
                 if row["failure"] is not None:
@@ -257,7 +262,8 @@ class Commits:
                 else:
                     decided.unchanged += 1
             known = {name: row[name] for name in _COLUMNS}
-            decided.known.append(Known(**known, expanded=row["expansion"] is not None))
+            expanded = row["expansion"] is not None and (row["tokens"] is not None or not wants_tokens)
+            decided.known.append(Known(**known, expanded=expanded))
         return table_of(rows, self._store)
 
 

@@ -26,7 +26,7 @@ class Task:
     """A picture to read.
 
     digest : the content the index knows, if any: a file with the same content isn't described again.
-    lacks_expansion : what the index knows lacks the descriptor for expansion, which is wanted.
+    lacks_expansion : what the index knows lacks the descriptor for expansion or tokens, which are wanted.
     lacks_views : it has other views than those that are wanted.
     """
 
@@ -54,7 +54,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A picture's row. `expansion` is raw bytes, of float16."""
+    """A picture's row. `expansion` is raw bytes, of float16; `tokens` are made in the same look."""
 
     path: bytes
     size: int
@@ -65,6 +65,7 @@ class Described:
     thumbnail: bytes
     shape: Shape
     expansion: bytes | None
+    tokens: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,7 @@ class Same:
     digest: bytes
     expansion: bytes | None = None
     shape: Shape | None = None
+    tokens: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +129,20 @@ class Reader:
         self.detector = get_detector(recipe.detector, device)
         _check("edge detector", recipe.detector, recipe.detector_version, self.detector)
         self.describer: Any = None
+        self.wants_tokens = False
         if recipe.expansion is not None:
             from ..depiction import get_describer
 
             self.describer = get_describer(recipe.expansion.name, device=device)
             _check("picture network", recipe.expansion.name, recipe.expansion.version, self.describer)
+            self.wants_tokens = bool(recipe.expansion.tokens)
+            here = self.describer.tokens
+            if self.wants_tokens and (here is None or here.version != recipe.expansion.tokens):
+                raise SketchseekError(
+                    f"This index holds tokens {recipe.expansion.tokens} of pictures, and here are "
+                    f"{'none' if here is None else here.version}: it can be searched, but to add pictures, "
+                    "index them again in another place."
+                )
 
     def __call__(self, task: Task) -> Result:
         """Read, and describe unless the content is what the index knows."""
@@ -145,9 +156,11 @@ class Reader:
             return self._unread(task.path, error.strerror or str(error))
         try:
             if content.digest == task.digest:
-                expansion = self._expansion_alone(content.data) if task.lacks_expansion else None
+                looked = self._look_alone(content.data) if task.lacks_expansion else (None, None)
                 shape = self._shape(self._contours(content.data)) if task.lacks_views else None
-                return Same(task.path, content.size, content.modified, content.digest, expansion, shape)
+                return Same(
+                    task.path, content.size, content.modified, content.digest, looked[0], shape, looked[1]
+                )
             return self._describe(task.path, content)
         except SketchseekError as error:
             digest = b"" if _machine_failed(error) else content.digest
@@ -165,15 +178,21 @@ class Reader:
             found = Stat(0, 0)
         return Failed(path, found.size, found.modified, b"", reason)
 
-    def _expansion_alone(self, data: bytes) -> bytes:
+    def _look_alone(self, data: bytes) -> tuple[bytes | None, bytes | None]:
         from ..contours.picture import load_picture
 
-        return self._expansion(load_picture(data).pixels)
+        return self._look(load_picture(data).pixels)
 
-    def _expansion(self, pixels: Any) -> bytes:
+    def _look(self, pixels: Any) -> tuple[bytes | None, bytes | None]:
+        """The descriptor for expansion, and tokens, where they are wanted."""
         import numpy as np
 
-        return np.asarray(self.describer(pixels), dtype=np.float16).tobytes()
+        if self.describer is None:
+            return None, None
+        if not self.wants_tokens:
+            return np.asarray(self.describer(pixels), dtype=np.float16).tobytes(), None
+        seen, tokens = self.describer.with_tokens(pixels)
+        return np.asarray(seen, dtype=np.float16).tobytes(), tokens.tobytes()
 
     def _contours(self, data: bytes) -> Contours:
         from ..contours import picture_contours
@@ -215,6 +234,7 @@ class Reader:
 
         contours = self._contours(content.data)
         picture = contours.picture
+        expansion, tokens = self._look(picture.pixels)
         return Described(
             path=path,
             size=content.size,
@@ -224,7 +244,8 @@ class Reader:
             height=picture.height,
             thumbnail=thumbnail(picture),
             shape=self._shape(contours),
-            expansion=None if self.describer is None else self._expansion(picture.pixels),
+            expansion=expansion,
+            tokens=tokens,
         )
 
 

@@ -31,6 +31,7 @@ from .view import View
 if TYPE_CHECKING:
     from ..contours.drawing import Sketch
     from ..depiction import Depiction, PictureDescriber
+    from ..depiction.expand import Meet
     from .words import Heard
 
 PHOTOGRAPH_BLEND = 4.0
@@ -175,7 +176,7 @@ def _by_everything(
     describer = depiction.describer(required=bool(options.blend)) if options.blend != 0 else None
     usual = 0.0 if describer is None else _usual_blend(view, sketch, describer)
     blend = usual if options.blend is None else options.blend
-    drawing = _described(sketch, describer, depiction) if describer else None
+    drawing, meet = _described(sketch, describer, depiction) if describer else (None, None)
     if options.blend and drawing is None:
         raise NoDescriptorError("The picture network of this index cannot read drawings.")
     ids, score, likest = rerank(
@@ -190,6 +191,7 @@ def _by_everything(
         rejected=rejected.tolist(),
         among=shape.among,
         words=heard,
+        meet=meet,
         threads=shape.threads,
     )
     if describer is None or drawing is None or describer.reference is None:
@@ -219,11 +221,26 @@ def _usual_blend(view: View, sketch: Sketch, describer: PictureDescriber) -> flo
 
 def _described(
     sketch: Sketch, describer: PictureDescriber, depiction: Depiction
-) -> NDArray[np.float32] | None:
-    """What the network sees in a drawing, or in the photograph that it is the contours of."""
-    if sketch.picture is None:
-        return describer.drawing(sketch.strokes, depiction.pictures.kinds_here)
-    return depiction.pictures.centred(describer(sketch.picture))
+) -> tuple[NDArray[np.float32] | None, Meet | None]:
+    """What the network sees in a drawing, or in the photograph that it is the contours of; and how the
+    drawing's tokens meet pictures', where these have tokens."""
+    pictures = depiction.pictures
+    if sketch.picture is not None:
+        return pictures.centred(describer(sketch.picture)), None
+    if not depiction.has_tokens_of(describer):
+        return describer.drawing(sketch.strokes, pictures.kinds_here), None
+    seen, of_kinds = describer.drawing_with_tokens(sketch.strokes, pictures.kinds_here)
+
+    def meet(ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        codes, kinds = depiction.tokens(ids), pictures.rows(ids).kinds
+        scores = np.zeros(len(ids), np.float32)
+        for kind, drawn in enumerate(of_kinds):
+            mine = kinds == kind
+            if drawn is not None and mine.any():
+                scores[mine] = drawn.meet(codes[mine]).score
+        return scores
+
+    return seen, meet
 
 
 def _depiction(view: View, options: Options) -> Depiction | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import OtherPlaceError
@@ -19,18 +19,24 @@ from ..shape.views import SMALLEST, WHOLE
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 OLDEST_SCHEMA = 2
 METADATA_KEY = b"sketchseek"
 
 
 @dataclass(frozen=True)
 class Expansion:
-    """Which descriptor of pictures the expansion column holds, as float16."""
+    """Which descriptor of pictures the expansion column holds, as float16.
+
+    tokens : the version of those in the tokens column; empty where none are wanted, None where nobody asked.
+    token_bytes : their length.
+    """
 
     name: str
     version: str
     dimension: int
+    tokens: str | None = None
+    token_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,12 @@ class Recipe:
     def to_json(self) -> str:
         """One line of JSON."""
         return json.dumps({"schema": SCHEMA_VERSION, **asdict(self)}, sort_keys=True)
+
+    def without_tokens(self) -> Recipe:
+        """The same, whatever was decided about tokens."""
+        if self.expansion is None:
+            return self
+        return replace(self, expansion=replace(self.expansion, tokens=None, token_bytes=0))
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Recipe:
@@ -108,6 +120,7 @@ def schema_of(recipe: Recipe) -> pa.Schema:
             pa.field("windows", pa.binary()),  # codes of the views after the first, one after the other
             pa.field("window_frames", pa.binary()),  # the same of their frames, of four float32 each
             pa.field("smallest", pa.float64()),  # what the views were made for
+            pa.field("tokens", pa.binary()),  # what is where in the picture; all of one length
         ],
         metadata={METADATA_KEY: recipe.to_json().encode()},
     )
@@ -189,5 +202,6 @@ ADDED = (
     Added(4, "windows", ("id",), _no_bytes),
     Added(4, "window_frames", ("id",), _no_bytes),
     Added(4, "smallest", ("id",), _whole),
+    Added(5, "tokens", ("id",), _no_bytes),
 )
 """From the oldest to the newest; a later one may be derived from an earlier one."""

@@ -49,6 +49,7 @@ class Snapshot:
     codes : (v, D) int8. norms : (v, S, 3) float32.
     frames : (v, 4) float32, x0, y0, x1, y1 of the part of its picture that each describes, in its pixels.
     expansion : (n, E) float16, NaN for a picture that has none, or None.
+    tokens : (n, bytes) uint8, zeros for a picture that has none, or None.
     version, identity : of the table's version (see `Version`).
     fragments : names of the files the rows came from, and of what was deleted in them.
     mapping : the file that the arrays are mapped from; None when they are in memory.
@@ -69,6 +70,7 @@ class Snapshot:
     norms: NDArray[np.float32]
     frames: NDArray[np.float32]
     expansion: NDArray[np.float16] | None = None
+    tokens: NDArray[np.uint8] | None = None
     mapping: _Mapping | None = None
 
     def __len__(self) -> int:
@@ -280,6 +282,7 @@ _LAYOUT: dict[str, tuple[str, Callable[[Recipe], tuple[int, ...]]]] = {
     "norms": ("<f4", lambda recipe: (recipe.n_norms // 3, 3)),
     "frames": ("<f4", lambda _: (4,)),
     "expansion": ("<f2", lambda recipe: (recipe.expansion.dimension if recipe.expansion else 0,)),
+    "tokens": ("|u1", lambda recipe: (recipe.expansion.token_bytes if recipe.expansion else 0,)),
     "paths": ("|u1", lambda _: ()),
 }
 """Type of each array, and its shape after the first axis."""
@@ -288,7 +291,7 @@ _OF_VIEWS = ("codes", "norms", "frames")
 
 def _check_layout(listing: list[_Entry], n: int, recipe: Recipe, size: int) -> None:
     """Raise ValueError unless the file lists the arrays that a snapshot has, inside itself."""
-    expected = set(_LAYOUT) - ({"expansion"} if recipe.expansion is None else set())
+    expected = set(_LAYOUT) - {name for name in ("expansion", "tokens") if name not in _depicted(recipe)}
     if {entry.name for entry in listing} != expected:
         raise ValueError("not the arrays of a snapshot")
     views = next(entry.shape[0] for entry in listing if entry.name == "codes")
@@ -331,8 +334,7 @@ def read_pictures(
     columns = ["id", "path", "width", "height", "is_line_art", "frame", "window_frames"]
     if vectors:
         columns += ["code", "norms", "windows"]
-        if version.recipe.expansion is not None:
-            columns.append("expansion")
+        columns += _depicted(version.recipe)
     parts = []
     if fragments:
         version.verify(fragments)
@@ -357,7 +359,16 @@ def _arrays_of(
     }
     if vectors and recipe.expansion is not None:
         arrays["expansion"] = _expansion(batch["expansion"].to_pylist(), recipe.expansion.dimension)
+        if recipe.expansion.tokens:
+            arrays["tokens"] = _tokens(batch["tokens"].to_pylist(), recipe.expansion.token_bytes)
     return arrays
+
+
+def _depicted(recipe: Recipe) -> list[str]:
+    """The columns that say what pictures depict."""
+    if recipe.expansion is None:
+        return []
+    return ["expansion", "tokens"] if recipe.expansion.tokens else ["expansion"]
 
 
 def _views_of(batch: pa.RecordBatch | pa.Table, recipe: Recipe, vectors: bool) -> dict[str, NDArray[Any]]:
@@ -407,6 +418,14 @@ def _expansion(values: list[bytes | None], dimension: int) -> NDArray[np.float16
     for i, value in enumerate(values):
         if value is not None:
             out[i] = np.frombuffer(value, np.float16)
+    return out
+
+
+def _tokens(values: list[bytes | None], size: int) -> NDArray[np.uint8]:
+    out = np.zeros((len(values), size), np.uint8)
+    for i, value in enumerate(values):
+        if value is not None and len(value) == size:
+            out[i] = np.frombuffer(value, np.uint8)
     return out
 
 

