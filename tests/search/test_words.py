@@ -53,7 +53,7 @@ def described(wanted: list[tuple[np.ndarray, int]], others: int, network: str | 
         for _ in rows
     ]
     pictures = Pictures(rows.astype(np.float16))
-    depiction = Depiction(lambda: pictures, lambda _: None, network)
+    depiction = Depiction(lambda: pictures, lambda _: None, network=network)
     view = view_of(
         [contours(sketch) for sketch in drawn],
         Settings.preset("compact"),
