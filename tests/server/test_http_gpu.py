@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -32,10 +33,8 @@ def test_searches_at_once_share_passes_and_are_answered_as_alone(
 ) -> None:
     where = tmp_path / "index"
     Index.create(where, "compact", detector="canny", smallest=0.6).add([shape_pictures])
-    for name in ("CANDIDATES", "JUDGED"):  # fewer than there are pictures: the engine has to choose
-        monkeypatch.setattr(f"sketchseek.search.search.{name}", 3)
-    # The engine's own search has these numbers built in.
-    monkeypatch.setattr("sketchseek.search.search._is_usual", lambda _: False)
+    # Fewer than there are pictures: the engine has to choose.
+    monkeypatch.setattr("sketchseek.search.search._engine", SimpleNamespace(wanted=lambda *_: 3))
     asked = [stretched(star, 1 + 0.2 * i) for i in range(AT_ONCE)]
     with TestClient(create_app(where, device="cpu"), base_url=ADDRESS) as client:
         alone = [client.post("/api/search", json=body).json()["hits"] for body in asked]
