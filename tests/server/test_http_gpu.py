@@ -56,6 +56,7 @@ def test_searches_at_once_share_passes_and_are_answered_as_alone(
     app = create_app(where, limits=Limits(searches=AT_ONCE, search_seconds=280.0), device="cuda")
     with TestClient(app, base_url=ADDRESS) as client, ThreadPoolExecutor(AT_ONCE) as people:
         assert client.get("/api/index").json()["pictures"] > 0
+        client.get("/api/examples")  # they are searched for, too: once they are there, nobody else asks
         monkeypatch.setattr(GpuEngine, "_candidates", counted)
         answers = list(people.map(lambda body: client.post("/api/search", json=body), asked))
     assert [answer.json()["hits"] for answer in answers] == alone
