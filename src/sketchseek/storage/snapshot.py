@@ -291,7 +291,8 @@ _OF_VIEWS = ("codes", "norms", "frames")
 
 def _check_layout(listing: list[_Entry], n: int, recipe: Recipe, size: int) -> None:
     """Raise ValueError unless the file lists the arrays that a snapshot has, inside itself."""
-    expected = set(_LAYOUT) - {name for name in ("expansion", "tokens") if name not in _depicted(recipe)}
+    stored = {"expansion": recipe.expansion, "tokens": recipe.expansion and recipe.expansion.tokens}
+    expected = set(_LAYOUT) - {name for name, there in stored.items() if not there}
     if {entry.name for entry in listing} != expected:
         raise ValueError("not the arrays of a snapshot")
     views = next(entry.shape[0] for entry in listing if entry.name == "codes")
@@ -358,9 +359,10 @@ def _arrays_of(
         **_views_of(batch, recipe, vectors),
     }
     if vectors and recipe.expansion is not None:
-        arrays["expansion"] = _expansion(batch["expansion"].to_pylist(), recipe.expansion.dimension)
+        expansion, tokens = recipe.expansion.columns
+        arrays["expansion"] = _expansion(batch[expansion].to_pylist(), recipe.expansion.dimension)
         if recipe.expansion.tokens:
-            arrays["tokens"] = _tokens(batch["tokens"].to_pylist(), recipe.expansion.token_bytes)
+            arrays["tokens"] = _tokens(batch[tokens].to_pylist(), recipe.expansion.token_bytes)
     return arrays
 
 
@@ -368,7 +370,7 @@ def _depicted(recipe: Recipe) -> list[str]:
     """The columns that say what pictures depict."""
     if recipe.expansion is None:
         return []
-    return ["expansion", "tokens"] if recipe.expansion.tokens else ["expansion"]
+    return list(recipe.expansion.columns[: 2 if recipe.expansion.tokens else 1])
 
 
 def _views_of(batch: pa.RecordBatch | pa.Table, recipe: Recipe, vectors: bool) -> dict[str, NDArray[Any]]:
