@@ -28,12 +28,14 @@ class Task:
     digest : the content the index knows, if any: a file with the same content isn't described again.
     lacks_expansion : what the index knows lacks the descriptor for expansion or tokens, which are wanted.
     lacks_views : it has other views than those that are wanted.
+    lacks_keywords : nobody has looked for keywords in it.
     """
 
     path: bytes
     digest: bytes | None = None
     lacks_expansion: bool = False
     lacks_views: bool = False
+    lacks_keywords: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,10 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A picture's row. `expansion` is raw bytes, of float16; `tokens` are made in the same look."""
+    """A picture's row. `expansion` is raw bytes, of float16; `tokens` are made in the same look.
+
+    keywords : of the file's metadata, one a line.
+    """
 
     path: bytes
     size: int
@@ -66,6 +71,7 @@ class Described:
     shape: Shape
     expansion: bytes | None
     tokens: bytes | None = None
+    keywords: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +85,7 @@ class Same:
     expansion: bytes | None = None
     shape: Shape | None = None
     tokens: bytes | None = None
+    keywords: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +165,9 @@ class Reader:
             if content.digest == task.digest:
                 looked = self._look_alone(content.data) if task.lacks_expansion else (None, None)
                 shape = self._shape(self._contours(content.data)) if task.lacks_views else None
-                return Same(
-                    task.path, content.size, content.modified, content.digest, looked[0], shape, looked[1]
-                )
+                keywords = _keywords(content.data) if task.lacks_keywords else None
+                stat = content.size, content.modified, content.digest
+                return Same(task.path, *stat, looked[0], shape, looked[1], keywords)
             return self._describe(task.path, content)
         except SketchseekError as error:
             digest = b"" if _machine_failed(error) else content.digest
@@ -246,7 +253,14 @@ class Reader:
             shape=self._shape(contours),
             expansion=expansion,
             tokens=tokens,
+            keywords=_keywords(content.data),
         )
+
+
+def _keywords(data: bytes) -> str:
+    from ..words.keywords import read_keywords
+
+    return "\n".join(read_keywords(data))
 
 
 def _machine_failed(error: BaseException) -> bool:
