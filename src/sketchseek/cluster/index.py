@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -52,14 +51,6 @@ class _Codes(RemoteRows):
     def __init__(self, engine: ClusterEngine, shape: tuple[int, int]) -> None:
         super().__init__(engine.codes, shape, np.int8)
         self.engine = engine
-
-
-@dataclass(frozen=True)
-class _Spread:
-    """A version of the index on the shards."""
-
-    snapshot: Snapshot
-    layout: Layout
 
 
 class ClusterIndex(Index):

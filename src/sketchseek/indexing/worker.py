@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
+from ..contours.child import machine_failed
 from ..contours.limits import MAX_BYTES
 from ..contours.objects import Stat, fetch, is_object, look
 from ..contours.source import open_regular
@@ -170,7 +171,7 @@ class Reader:
                 return Same(task.path, *stat, looked[0], shape, looked[1], keywords)
             return self._describe(task.path, content)
         except SketchseekError as error:
-            digest = b"" if _machine_failed(error) else content.digest
+            digest = b"" if machine_failed(error) else content.digest
             return Failed(task.path, content.size, content.modified, digest, str(error))
         except Exception as error:
             reason = f"unexpected {type(error).__name__}: {error}"
@@ -261,19 +262,6 @@ def _keywords(data: bytes) -> str:
     from ..words.keywords import read_keywords
 
     return "\n".join(read_keywords(data))
-
-
-def _machine_failed(error: BaseException) -> bool:
-    """Whether there was too little memory, or the system refused something, behind what is said of a picture.
-
-    A decoder's own complaints may be OSErrors, too, but have no number.
-    """
-    behind: BaseException | None = error
-    while behind is not None:
-        if isinstance(behind, MemoryError) or (isinstance(behind, OSError) and behind.errno is not None):
-            return True
-        behind = behind.__cause__
-    return False
 
 
 def read_steadily(path: bytes, attempts: int = 3) -> _Content:
