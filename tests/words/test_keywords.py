@@ -143,6 +143,7 @@ def kept(tmp_path, monkeypatch):
 
 def run(index, folder):
     """Index in this process."""
+
     class Here:
         def __init__(self, recipe, *_):
             self.reader = Reader(recipe)
