@@ -63,7 +63,7 @@ class _Decided:
 
 def read_known(store: Store) -> list[Known]:
     """What the table knows, without vectors."""
-    columns = {name: name for name in _COLUMNS}
+    columns = {name: name for name in _COLUMNS} | {"keyworded": "keywords IS NOT NULL"}
     wanted = store.recipe.wanted
     if wanted is not None:
         columns["expanded"] = " AND ".join(f"{name} IS NOT NULL" for name in _filled(wanted))
@@ -74,7 +74,8 @@ def read_known(store: Store) -> list[Known]:
 def _known_of(table: pa.Table) -> list[Known]:
     lists = {name: table[name].to_pylist() for name in table.column_names}
     expanded = lists.get("expanded") or [False] * len(table)
-    return [Known(*row) for row in zip(*(lists[name] for name in _COLUMNS), expanded, strict=True)]
+    columns = (*(lists[name] for name in _COLUMNS), expanded, lists["keyworded"])
+    return [Known(*row) for row in zip(*columns, strict=True)]
 
 
 def _by_path(known: Iterable[Known]) -> dict[bytes, Known]:
@@ -201,7 +202,7 @@ class Commits:
             if isinstance(item, Same):
                 if row is None or row.digest != item.digest:
                     continue
-                lacked = item.expansion is not None or item.shape is not None
+                lacked = any(x is not None for x in (item.expansion, item.shape, item.keywords))
                 if lacked or (item.size, item.modified) != (row.size, row.modified):
                     rewritten[row.id] = item
                 elif row.failure is None:
@@ -258,6 +259,7 @@ class Commits:
                 row["size"], row["modified"] = item.size, item.modified
                 for name, value in zip(columns, (item.expansion, item.tokens), strict=False):
                     row[name] = value or row[name]
+                row["keywords"] = row["keywords"] if item.keywords is None else item.keywords
                 if item.shape is not None:
                     row.update(asdict(item.shape))
                 if row["failure"] is not None:
@@ -270,7 +272,8 @@ class Commits:
                     decided.unchanged += 1
             known = {name: row[name] for name in _COLUMNS}
             expanded = wanted is not None and all(row[name] is not None for name in _filled(wanted))
-            decided.known.append(Known(**known, expanded=expanded))
+            keyworded = row["keywords"] is not None
+            decided.known.append(Known(**known, expanded=expanded, keyworded=keyworded))
         return table_of(rows, self._store)
 
 

@@ -19,10 +19,11 @@ from ..shape.views import SMALLEST, WHOLE
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 OLDEST_SCHEMA = 2
-SCHEMA_OF_SLOTS = 6
-"""Written where columns have a slot in their names, or two networks have theirs: older programs refuse it."""
+WITH_SLOTS = 100
+"""Added to the number where columns have a slot in their names, or two networks theirs: older programs
+refuse that."""
 SLOTS = ("", "_2")
 METADATA_KEY = b"sketchseek"
 
@@ -78,7 +79,7 @@ class Recipe:
         """One line of JSON."""
         fields = asdict(self)
         if self.successor is not None or (self.expansion is not None and self.expansion.slot):
-            return json.dumps({"schema": SCHEMA_OF_SLOTS, **fields}, sort_keys=True)
+            return json.dumps({"schema": SCHEMA_VERSION + WITH_SLOTS, **fields}, sort_keys=True)
         del fields["successor"]
         if self.expansion is not None:
             del fields["expansion"]["slot"]
@@ -106,12 +107,13 @@ class Recipe:
 def schema_number(text: str | bytes) -> int:
     """The schema that a recipe in JSON belongs to."""
     schema = json.loads(text).get("schema")
-    if schema not in range(OLDEST_SCHEMA, SCHEMA_OF_SLOTS + 1):
+    number = schema % WITH_SLOTS if isinstance(schema, int) else 0
+    if number not in range(OLDEST_SCHEMA, SCHEMA_VERSION + 1):
         raise OtherPlaceError(
-            f"This index has schema {schema}, and this sketchseek reads {OLDEST_SCHEMA} to "
-            f"{SCHEMA_OF_SLOTS}: update sketchseek, or index the pictures again in another place."
+            f"This index has schema {schema}, and this sketchseek reads {OLDEST_SCHEMA} to {SCHEMA_VERSION}: "
+            "update sketchseek, or index the pictures again in another place."
         )
-    return int(schema)
+    return number
 
 
 def settings_of(recipe: Recipe) -> Settings:
@@ -152,6 +154,7 @@ def schema_of(recipe: Recipe) -> pa.Schema:
             pa.field("window_frames", pa.binary()),  # the same of their frames, of four float32 each
             pa.field("smallest", pa.float64()),  # what the views were made for
             pa.field(tokens, pa.binary()),  # what is where in the picture; all of one length
+            pa.field("keywords", pa.string()),  # of the file's metadata, one a line; null: nobody looked
             *(pa.field(name, pa.binary()) for name in coming),
         ],
         metadata={METADATA_KEY: recipe.to_json().encode()},
@@ -222,6 +225,12 @@ def _no_bytes(batch: pa.RecordBatch) -> pa.Array:
     return pa.nulls(len(batch), pa.binary())
 
 
+def _no_text(batch: pa.RecordBatch) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.nulls(len(batch), pa.string())
+
+
 def _whole(batch: pa.RecordBatch) -> pa.Array:
     import pyarrow as pa
 
@@ -235,5 +244,6 @@ ADDED = (
     Added(4, "window_frames", ("id",), _no_bytes),
     Added(4, "smallest", ("id",), _whole),
     Added(5, "tokens", ("id",), _no_bytes),
+    Added(6, "keywords", ("id",), _no_text),
 )
 """From the oldest to the newest; a later one may be derived from an earlier one."""
