@@ -18,6 +18,7 @@ from ..storage.store import Change, Store
 from .changes import Changes, compare, gone_with, moves
 from .commits import Commits, Move, keep_tidy, read_known
 from .report import Report
+from .volumes import take_to_pages
 from .walk import Listings, Walk, absolute, below, holding, walk
 from .worker import Gone, Result, Task
 from .workers import Workers
@@ -74,6 +75,7 @@ def update(
     store.upgrade()
     known = read_known(store)
     seen = walk(roots, options.exclude, options.listings)
+    take_to_pages(seen, known, store.location)
     wanted = _wanted(store.recipe)
     changes = compare(
         known,
