@@ -350,6 +350,7 @@ class Index:
             snapshot.is_line_art,
             ids=snapshot.ids,
             path=snapshot.path,
+            keywords=snapshot.keywords_of,
             thumbnail=self.thumbnail,
             load_depiction=partial(self._depiction, snapshot),
             method=self._method_for(snapshot, collection),
@@ -449,8 +450,6 @@ class Index:
         blend = given.get("blend")
         if blend is not None and blend > MOST_WEIGHT:
             raise ValueError(f"blend must be from 0 to {MOST_WEIGHT:g}, got {blend}")
-        if given.get("words") and self._view.collection.host is None:
-            raise SketchseekError("Words can't be searched for on a cluster; leave them out.")
         turn = 180.0 if given.get("turn") == "any" else given.get("turn", 0.0)
         return Options(k, **{**given, "turn": turn})
 

@@ -30,14 +30,20 @@ class Known:
     failure: str | None
     smallest: float | None
     expanded: bool
+    keyworded: bool = True
 
     def lacks(self, *, expand: bool, smallest: float) -> bool:
         """Whether it lacks something that is wanted."""
-        return (expand and self.lacks_expansion) or self.lacks_views(smallest)
+        return (expand and self.lacks_expansion) or self.lacks_views(smallest) or self.lacks_keywords
 
     def lacks_views(self, smallest: float) -> bool:
         """Whether it is a picture with other views than those for things as small as that."""
         return self.failure is None and self.smallest != smallest
+
+    @property
+    def lacks_keywords(self) -> bool:
+        """Whether it is a picture in which nobody has looked for keywords."""
+        return self.failure is None and not self.keyworded
 
     @property
     def lacks_expansion(self) -> bool:
@@ -50,7 +56,7 @@ class Changes:
     """What is to be done, and what isn't.
 
     fresh : pictures that the index doesn't know. altered : those whose size or time is another.
-    bare : those as they were that lack views or the descriptor for expansion; the altered may lack them, too.
+    bare : those as they were that lack views, keywords or the descriptor for expansion, as the altered may.
     same : those to leave. vanished : those that are no longer there. doubles : further rows of one path.
     """
 

@@ -63,7 +63,7 @@ class _Decided:
 
 def read_known(store: Store) -> list[Known]:
     """What the table knows, without vectors."""
-    columns = {name: name for name in _COLUMNS}
+    columns = {name: name for name in _COLUMNS} | {"keyworded": "keywords IS NOT NULL"}
     if store.recipe.expansion is not None:
         columns["expanded"] = "expansion IS NOT NULL"
         if store.recipe.expansion.tokens:
@@ -75,7 +75,8 @@ def read_known(store: Store) -> list[Known]:
 def _known_of(table: pa.Table) -> list[Known]:
     lists = {name: table[name].to_pylist() for name in table.column_names}
     expanded = lists.get("expanded") or [False] * len(table)
-    return [Known(*row) for row in zip(*(lists[name] for name in _COLUMNS), expanded, strict=True)]
+    columns = (*(lists[name] for name in _COLUMNS), expanded, lists["keyworded"])
+    return [Known(*row) for row in zip(*columns, strict=True)]
 
 
 def _by_path(known: Iterable[Known]) -> dict[bytes, Known]:
@@ -201,7 +202,7 @@ class Commits:
             if isinstance(item, Same):
                 if row is None or row.digest != item.digest:
                     continue
-                lacked = item.expansion is not None or item.shape is not None
+                lacked = any(x is not None for x in (item.expansion, item.shape, item.keywords))
                 if lacked or (item.size, item.modified) != (row.size, row.modified):
                     rewritten[row.id] = item
                 elif row.failure is None:
@@ -251,6 +252,7 @@ class Commits:
                 row["size"], row["modified"] = item.size, item.modified
                 row["expansion"] = item.expansion or row["expansion"]
                 row["tokens"] = item.tokens or row["tokens"]
+                row["keywords"] = row["keywords"] if item.keywords is None else item.keywords
                 if item.shape is not None:
                     row.update(asdict(item.shape))
                 if row["failure"] is not None:
@@ -263,7 +265,8 @@ class Commits:
                     decided.unchanged += 1
             known = {name: row[name] for name in _COLUMNS}
             expanded = row["expansion"] is not None and (row["tokens"] is not None or not wants_tokens)
-            decided.known.append(Known(**known, expanded=expanded))
+            keyworded = row["keywords"] is not None
+            decided.known.append(Known(**known, expanded=expanded, keyworded=keyworded))
         return table_of(rows, self._store)
 
 

@@ -185,6 +185,7 @@ def _tasks(changes: Changes, recipe: Recipe) -> Iterator[Task]:
             row.digest,
             lacks_expansion=recipe.expansion is not None and row.lacks_expansion,
             lacks_views=row.lacks_views(recipe.smallest),
+            lacks_keywords=row.lacks_keywords,
         )
 
 

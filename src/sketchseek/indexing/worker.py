@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
+from ..contours.child import machine_failed
 from ..contours.limits import MAX_BYTES
 from ..contours.objects import Stat, fetch, is_object, look
 from ..contours.source import open_regular
@@ -30,12 +31,14 @@ class Task:
     digest : the content the index knows, if any: a file with the same content isn't described again.
     lacks_expansion : what the index knows lacks the descriptor for expansion or tokens, which are wanted.
     lacks_views : it has other views than those that are wanted.
+    lacks_keywords : nobody has looked for keywords in it.
     """
 
     path: bytes
     digest: bytes | None = None
     lacks_expansion: bool = False
     lacks_views: bool = False
+    lacks_keywords: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,10 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A picture's row. `expansion` is raw bytes, of float16; `tokens` are made in the same look."""
+    """A picture's row. `expansion` is raw bytes, of float16; `tokens` are made in the same look.
+
+    keywords : of the file's metadata, one a line.
+    """
 
     path: bytes
     size: int
@@ -68,6 +74,7 @@ class Described:
     shape: Shape
     expansion: bytes | None
     tokens: bytes | None = None
+    keywords: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +88,7 @@ class Same:
     expansion: bytes | None = None
     shape: Shape | None = None
     tokens: bytes | None = None
+    keywords: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,12 +170,12 @@ class Reader:
             if content.digest == task.digest:
                 looked = self._look_alone(content.data) if task.lacks_expansion else (None, None)
                 shape = self._shape(self._contours(content.data)) if task.lacks_views else None
-                return Same(
-                    task.path, content.size, content.modified, content.digest, looked[0], shape, looked[1]
-                )
+                keywords = _keywords(content.data) if task.lacks_keywords else None
+                stat = content.size, content.modified, content.digest
+                return Same(task.path, *stat, looked[0], shape, looked[1], keywords)
             return self._describe(task.path, content)
         except SketchseekError as error:
-            digest = b"" if _machine_failed(error) else content.digest
+            digest = b"" if machine_failed(error) else content.digest
             return Failed(task.path, content.size, content.modified, digest, str(error))
         except Exception as error:
             reason = f"unexpected {type(error).__name__}: {error}"
@@ -250,20 +258,14 @@ class Reader:
             shape=self._shape(contours),
             expansion=expansion,
             tokens=tokens,
+            keywords=_keywords(content.data),
         )
 
 
-def _machine_failed(error: BaseException) -> bool:
-    """Whether there was too little memory, or the system refused something, behind what is said of a picture.
+def _keywords(data: bytes) -> str:
+    from ..words.keywords import read_keywords
 
-    A decoder's own complaints may be OSErrors, too, but have no number.
-    """
-    behind: BaseException | None = error
-    while behind is not None:
-        if isinstance(behind, MemoryError) or (isinstance(behind, OSError) and behind.errno is not None):
-            return True
-        behind = behind.__cause__
-    return False
+    return "\n".join(read_keywords(data))
 
 
 def read_steadily(path: bytes, attempts: int = 3) -> _Content:

@@ -30,6 +30,7 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from .. import __version__
+from ..contours.child import machine_failed
 from ..errors import SketchseekError
 from ..output.html import as_text
 from .archive import archive
@@ -218,6 +219,8 @@ class Service:
         except ValidationError as error:
             raise HTTPException(422, first_fault(error)) from None
         except SketchseekError as error:
+            if machine_failed(error):
+                raise
             raise HTTPException(422, str(error)) from None
         except MultiPartException as error:
             raise HTTPException(400, error.message) from None
@@ -384,6 +387,8 @@ class Service:
                 kind=kind,
             )
         except SketchseekError as error:
+            if machine_failed(error):
+                raise
             raise NoPictureError(str(error)) from None
         return Response(content, media_type=kind, headers={"cache-control": "no-store"})
 
@@ -403,6 +408,8 @@ class Service:
             try:
                 content = await make(path)
             except SketchseekError as error:
+                if machine_failed(error):
+                    raise
                 raise NoPictureError(str(error)) from None
             self.library.cache.put(etag, content)
         return file_response(request, File(media_type, etag, content))

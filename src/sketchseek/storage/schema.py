@@ -19,7 +19,7 @@ from ..shape.views import SMALLEST, WHOLE
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 OLDEST_SCHEMA = 2
 METADATA_KEY = b"sketchseek"
 
@@ -121,6 +121,7 @@ def schema_of(recipe: Recipe) -> pa.Schema:
             pa.field("window_frames", pa.binary()),  # the same of their frames, of four float32 each
             pa.field("smallest", pa.float64()),  # what the views were made for
             pa.field("tokens", pa.binary()),  # what is where in the picture; all of one length
+            pa.field("keywords", pa.string()),  # of the file's metadata, one a line; null: nobody looked
         ],
         metadata={METADATA_KEY: recipe.to_json().encode()},
     )
@@ -190,6 +191,12 @@ def _no_bytes(batch: pa.RecordBatch) -> pa.Array:
     return pa.nulls(len(batch), pa.binary())
 
 
+def _no_text(batch: pa.RecordBatch) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.nulls(len(batch), pa.string())
+
+
 def _whole(batch: pa.RecordBatch) -> pa.Array:
     import pyarrow as pa
 
@@ -203,5 +210,6 @@ ADDED = (
     Added(4, "window_frames", ("id",), _no_bytes),
     Added(4, "smallest", ("id",), _whole),
     Added(5, "tokens", ("id",), _no_bytes),
+    Added(6, "keywords", ("id",), _no_text),
 )
 """From the oldest to the newest; a later one may be derived from an earlier one."""
