@@ -162,7 +162,7 @@ class Reader:
             return Gone(task.path)
         except SketchseekError as error:
             # Of a file that was not read the reason is all that is known; of a page it is what is in it.
-            known = _is_in_volume(task.path) and not _machine_failed(error)
+            known = _is_in_volume(task.path) and not machine_failed(error)
             return self._unread(task.path, str(error), digest_of(str(error).encode()) if known else b"")
         except OSError as error:
             return self._unread(task.path, error.strerror or str(error))
