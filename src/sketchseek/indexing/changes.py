@@ -8,8 +8,9 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ..contours.objects import Stat, fetch, is_object
-from ..contours.source import open_regular
+from ..contours.objects import Stat, fetch, is_object, look
+from ..contours.source import open_regular, read_source
+from ..contours.volumes import file_of, volume_and_page
 from ..errors import SketchseekError
 from .walk import Walk, below
 
@@ -143,6 +144,7 @@ def moves(
 def gone_with(path: bytes) -> bytes | None:
     """The highest folder, or the path itself, that is not there; None when it is, or nobody can tell."""
     gone = None
+    path = file_of(path)
     while path and not is_object(path):
         try:
             os.lstat(path)
@@ -167,6 +169,10 @@ def digest_of_file(path: bytes) -> tuple[bytes, Stat] | None:
             found, data = fetch(path)
             return digest_of(data), found
         now = time.time_ns()
+        if volume_and_page(path)[1] is not None:
+            found = look(path)
+            data = read_source(os.fsdecode(path))
+            return digest_of(data), Stat(found.size, trusted(found.modified, now))
         with open_regular(path) as file:
             before = os.fstat(file.fileno())
             digest = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).digest()

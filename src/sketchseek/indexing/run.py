@@ -19,6 +19,7 @@ from ..storage.store import Change, Store
 from .changes import Changes, compare, gone_with, moves
 from .commits import Commits, Move, keep_tidy, read_known
 from .report import Report
+from .volumes import take_to_pages
 from .walk import Listings, Walk, absolute, below, holding, walk
 from .worker import Gone, Result, Task
 from .workers import Workers
@@ -75,6 +76,7 @@ def update(
     store.upgrade()
     known = read_known(store)
     seen = walk(roots, options.exclude, options.listings)
+    take_to_pages(seen, known, store.location)
     wanted = _wanted(store.recipe)
     changes = compare(
         known,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from ..contours.child import machine_failed
 from ..contours.limits import MAX_BYTES
 from ..contours.objects import Stat, fetch, is_object, look
 from ..contours.source import open_regular
+from ..contours.volumes import PAGED, count_pages, read_page, suffix, volume_and_page
 from ..errors import SketchseekError
 from ..storage.schema import Recipe
 from .changes import digest_of, trusted
@@ -160,7 +162,9 @@ class Reader:
         except FileNotFoundError:
             return Gone(task.path)
         except SketchseekError as error:
-            return self._unread(task.path, str(error))
+            # Of a file that was not read the reason is all that is known; of a page it is what is in it.
+            known = _is_in_volume(task.path) and not machine_failed(error)
+            return self._unread(task.path, str(error), digest_of(str(error).encode()) if known else b"")
         except OSError as error:
             return self._unread(task.path, error.strerror or str(error))
         try:
@@ -178,14 +182,14 @@ class Reader:
             reason = f"unexpected {type(error).__name__}: {error}"
             return Failed(task.path, content.size, content.modified, b"", reason)
 
-    def _unread(self, path: bytes, reason: str) -> Result:
+    def _unread(self, path: bytes, reason: str, digest: bytes = b"") -> Result:
         try:
             found = look(path)
         except OSError:
             return Gone(path)
         except SketchseekError:  # a store that does not answer
             found = Stat(0, 0)
-        return Failed(path, found.size, found.modified, b"", reason)
+        return Failed(path, found.size, found.modified, digest, reason)
 
     def _look_alone(self, data: bytes) -> tuple[bytes | None, bytes | None]:
         from ..contours.picture import load_picture
@@ -273,11 +277,33 @@ def read_steadily(path: bytes, attempts: int = 3) -> _Content:
     """
     for attempt in range(attempts):
         now = time.time_ns()
-        before, data, after = _read_object(path) if is_object(path) else _read_file(path)
-        if before == after and len(data) == after.size:
+        before, data, after = _read(path)
+        if before == after and (_is_in_volume(path) or len(data) == after.size):
             return _Content(data, after.size, trusted(after.modified, now), digest_of(data))
         time.sleep(0.1 * (attempt + 1))
     raise SketchseekError("The file kept changing while it was read.")
+
+
+def _is_in_volume(path: bytes) -> bool:
+    """Whether it is a page, or a volume that could not be taken to pages."""
+    return volume_and_page(path)[1] is not None or (suffix(path) in PAGED and not is_object(path))
+
+
+def _read(path: bytes) -> tuple[Stat, bytes, Stat]:
+    if is_object(path):
+        return _read_object(path)
+    return _read_page(path) if _is_in_volume(path) else _read_file(path)
+
+
+def _read_page(path: bytes) -> tuple[Stat, bytes, Stat]:
+    volume, page = volume_and_page(path)
+    before = look(volume)
+    if page is None:
+        count_pages(volume)  # says what is wrong with it
+        raise SketchseekError("Its pages were not listed.") from OSError(
+            errno.EAGAIN, "listed by another run"
+        )
+    return before, read_page(volume, page), look(volume)
 
 
 def _read_file(path: bytes) -> tuple[Stat, bytes, Stat]:

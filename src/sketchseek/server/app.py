@@ -344,6 +344,18 @@ class Service:
             return file_response(request, file)
         return await self.made(request, identifier, "image/webp", self.decoder.webp)
 
+    async def volume(self, request: Request, identifier: str) -> Response:
+        """The file that a picture is a page of: a PDF opens in the browser, all else is saved."""
+        file: File = await self.off_loop(self.library.volume, identifier)
+        response = file_response(request, file)
+        if (
+            file.media_type == "application/pdf"
+        ):  # what browsers show it with is theirs, and can't be boxed in
+            response.headers["content-security-policy"] = "default-src 'none'; object-src 'self'"
+        else:
+            response.headers["content-disposition"] = "attachment"
+        return response
+
     async def contours(self, request: Request, identifier: str) -> Response:
         """What the program saw in a picture."""
         detector = (await self.off_loop(self.library.ready)).recipe.detector
@@ -719,6 +731,15 @@ def add_routes(app: FastAPI, service: Service) -> None:
     )
     async def thumbnail(id: Identifier, request: Request) -> Response:
         return await service.thumbnail(request, id)
+
+    @app.get(
+        "/api/pictures/{id}/volume",
+        response_class=Response,
+        responses=picture_responses("application/*"),
+        summary="The volume that a picture is a page of",
+    )
+    async def volume(id: Identifier, request: Request) -> Response:
+        return await service.volume(request, id)
 
     @app.get(
         "/api/pictures/{id}/contours",
