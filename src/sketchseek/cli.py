@@ -181,9 +181,9 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     p.add_argument(
         "--turn",
         type=turn,
-        default=0.0,
         metavar="DEGREES|any",
-        help="also look for the drawing turned, by up to so many degrees either way",
+        help="also look for the drawing turned, by up to so many degrees either way, 0 for upright alone "
+        "(default: turned where nothing upright fits well)",
     )
     p.add_argument(
         "--method",

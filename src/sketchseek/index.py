@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from .contours.drawing import Sketch
 from .errors import DamagedError, NoDescriptorError, SketchseekError
 from .output.arguments import MOST_WEIGHT
+from .search.alike import with_likeness
 from .search.collection import Collection
 from .search.hit import Hit, Hits
 from .search.options import Options
@@ -443,20 +444,21 @@ class Index:
         sketch : also strokes [[[x, y], ...], ...], the path or the bytes of a file, or a Pillow image; None
             where `words` say what is looked for. `drawing` is another name for it.
         options : the other fields of `sketchseek.search.search.Options`: offset, mirror, expand, blend (at
-            most 5), picked, words, method, turn (also "any") and so on.
+            most 5), picked, words, method, turn (also "any"; None turns by itself) and so on.
         """
         chosen, drawn = self._options(k, options), sketch if drawing is None else drawing
         hits = search(self._view, None if drawn is None else Sketch.of(drawn), chosen)
         if chosen.blend is None and drawn is not None:
             hits.note = hits.note or by_shape_alone(self._no_describer)
-        return missing_last(hits)
+        hits = missing_last(hits)
+        return hits if chosen.shape_alone else with_likeness(hits, self._view)
 
     def _options(self, k: int, given: dict[str, Any]) -> Options:
         """The options of a search as they may be given."""
         blend = given.get("blend")
         if blend is not None and blend > MOST_WEIGHT:
             raise ValueError(f"blend must be from 0 to {MOST_WEIGHT:g}, got {blend}")
-        turn = 180.0 if given.get("turn") == "any" else given.get("turn", 0.0)
+        turn = 180.0 if given.get("turn") == "any" else given.get("turn")
         return Options(k, **{**given, "turn": turn})
 
     def likeness(self, sketch: Sketch, identifier: str) -> float | None:

@@ -293,7 +293,7 @@ def test_by_keyboard_alone(visit: Visit, address: str) -> None:
     page.keyboard.press("Tab")  # what can be done with a hit shows when it is in focus
     expect(page.locator(".hit .pick").first).to_have_css("opacity", "1")
     page.keyboard.press("Space")
-    expect(page.locator("#picks output")).to_have_text("1 picture selected")
+    expect(page.locator("#picks output")).to_have_text("1 selected")
     page.locator(".hit .open").first.focus()
     page.keyboard.press("Enter")
     expect(page.locator("#viewer")).to_be_visible()
@@ -411,7 +411,7 @@ def test_more_like_these(visit: Visit, keep: Keep, address: str, expanding: str)
     arrows = page.locator(".hit").filter(has=page.locator("[title^=arrow]"))
     for tile in arrows.all():
         tile.locator(".pick input").check()
-    expect(page.locator("#picks output")).to_have_text("2 pictures selected")
+    expect(page.locator("#picks output")).to_have_text("2 selected")
     keep(page, "ticked")
     picked = set(
         page.locator(".hit:has(input:checked)").evaluate_all("(tiles) => tiles.map((t) => t.dataset.id)")

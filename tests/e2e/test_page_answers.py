@@ -104,10 +104,26 @@ def test_what_is_the_same_is_stacked(visit: Visit, keep: Keep, address: str) -> 
     expect(page.locator("#viewer h2")).to_have_text("other.jpg")
 
 
+@pytest.mark.parametrize(("present", "tiles"), [(0.2, 7), (0.9, 8)])
+def test_one_mistake_is_shown_once_where_nothing_looks_right(
+    visit: Visit, address: str, present: float, tiles: int
+) -> None:
+    page = visit(address)
+
+    def change(answer: dict) -> dict:
+        first, second, *others = judged(present, 0.9 if present > 0.5 else 0.2)(answer)["hits"]
+        return {**answer, "present": present, "hits": [first, {**second, "like": first["id"]}, *others]}
+
+    answering(page, change)
+    search_after(page, lambda: draw_with_mouse(page, STAR))
+    expect(page.locator(".hit")).to_have_count(tiles)
+    expect(page.locator(".hit.stack")).to_have_count(8 - tiles)
+
+
 def test_the_outline_is_explained_once(visit: Visit, address: str) -> None:
     page = visit(address)
     search_after(page, lambda: draw_with_mouse(page, STAR))
-    expect(page.locator("#legend")).to_contain_text("the stronger the line, the better it fits")
+    expect(page.locator("#legend")).to_contain_text("stronger where it fits")
     page.get_by_role("button", name="Got it").click()
     expect(page.locator("#legend")).to_be_hidden()
     search_after(page, page.reload)
@@ -265,16 +281,16 @@ def test_this_not_that(visit: Visit, keep: Keep, expanding: str) -> None:
     ids = [hit["id"] for hit in answer["hits"]]
     page.locator(".hit .pick").nth(0).click()
     page.locator(".hit .reject").nth(3).click()
-    expect(page.locator("#picks output")).to_have_text("1 picture selected, 1 picture ruled out")
+    expect(page.locator("#picks output")).to_have_text("1 selected, 1 ruled out")
     keep(page, "this-not-that")
-    search_after(page, page.get_by_role("button", name="More like these, not those").click)
+    search_after(page, page.get_by_role("button", name="More like these").click)
     assert (asked[-1]["picked"], asked[-1]["rejected"]) == ([ids[0]], [ids[3]])
     search_after(page, lambda: draw_with_mouse(page, [(20, 20), (20, 30)]))
     assert asked[-1]["rejected"] == [ids[3]]  # it goes on counting while one draws
     tile = page.locator(f".hit[data-id='{ids[3]}']")
     expect(tile.locator(".reject")).to_have_attribute("aria-pressed", "true")
     tile.locator(".pick").click()  # one cannot be both
-    expect(page.locator("#picks output")).to_have_text("2 pictures selected")
+    expect(page.locator("#picks output")).to_have_text("2 selected")
     search_after(page, page.locator("#unpick").click)
     assert not {"picked", "rejected"} & set(asked[-1])
 

@@ -101,11 +101,11 @@ def test_what_is_selected_stays_so(visit: Visit, keep: Keep, expanding: str) -> 
     options(page)
     search_after(page, page.locator("#mirror").check)
     assert selected(page) == chosen - {gone}
-    expect(page.locator("#picks output")).to_have_text("2 pictures selected, 1 of them not among these hits")
+    expect(page.locator("#picks output")).to_have_text("2 selected, 1 of them not among these hits")
     expect(page.locator("#picks li")).to_have_count(2)
     keep(page, "selected")
     page.locator(f"#picks li[data-id='{gone}'] button").click()
-    expect(page.locator("#picks output")).to_have_text("1 picture selected")
+    expect(page.locator("#picks output")).to_have_text("1 selected")
 
 
 def test_boxes_on_a_phone_are_labelled_and_large(visit: Visit, address: str) -> None:
@@ -114,7 +114,7 @@ def test_boxes_on_a_phone_are_labelled_and_large(visit: Visit, address: str) -> 
     expect(page.locator(".hit .pick").first).to_have_css("opacity", "0")  # hits are pictures
     press_long(page, page.locator(".hit .open").nth(1))
     expect(page.locator("#viewer")).to_be_hidden()
-    expect(page.locator("#picks output")).to_have_text("1 picture selected")
+    expect(page.locator("#picks output")).to_have_text("1 selected")
     for tile, hit in zip(page.locator(".hit").all(), answer["hits"], strict=True):
         label = tile.locator(".pick")
         expect(label).to_have_css("opacity", "1")
@@ -123,7 +123,7 @@ def test_boxes_on_a_phone_are_labelled_and_large(visit: Visit, address: str) -> 
         name = Path(hit["picture"]).name
         expect(label.locator("input")).to_have_accessible_name(f"Select {name}")
     page.locator(".hit .pick").first.tap()
-    expect(page.locator("#picks output")).to_have_text("2 pictures selected")
+    expect(page.locator("#picks output")).to_have_text("2 selected")
     for button in page.locator("#picks button:visible").all():
         box = button.bounding_box()
         assert min(box["width"], box["height"]) >= 44

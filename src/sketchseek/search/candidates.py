@@ -69,15 +69,17 @@ class ShapeScores:
     def query(self) -> Query:
         """The drawing in every pose that is tried, for engines and methods."""
         options = self.options
-        return Query.of(self.points, self.view.settings, mirror=options.mirror, rotations=turns(options.turn))
+        return Query.of(
+            self.points, self.view.settings, mirror=options.mirror, rotations=turns(options.degrees)
+        )
 
     @cached_property
     def query_of_hits(self) -> Query:
         """The same in the poses that hits are looked at with: turned in finer steps."""
         options = self.options
-        if not options.turn or options.clutter == 0:
+        if not options.degrees or options.clutter == 0:
             return self.query
-        finer = turns(options.turn, CORE["fine turn step"])
+        finer = turns(options.degrees, CORE["fine turn step"])
         return Query.of(self.points, self.view.settings, mirror=options.mirror, rotations=finer)
 
     @cached_property
@@ -144,4 +146,4 @@ class ShapeScores:
 def drawn_for(view: View, points: Points, options: Options) -> _engine.PreparedDrawing:
     """A drawing laid out for a view whose rows are in this process."""
     drawn = np.stack([points.x, points.y, points.angle, points.weight]).astype(np.float32)
-    return view.core.drawn(drawn, points.width, points.height, options.mirror, options.turn)
+    return view.core.drawn(drawn, points.width, points.height, options.mirror, options.degrees)

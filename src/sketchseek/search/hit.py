@@ -83,6 +83,7 @@ class Hit:
     width, height : of the upright original.
     also : further places in the same picture, best first.
     missing : the picture is not where the index knows it; such hits come last.
+    like : the id of a hit before it that depicts nearly the same; None where there is none.
     matched : the word of its name that matched the words that were looked for; None where none did.
     """
 
@@ -104,6 +105,7 @@ class Hit:
     also: tuple[Place, ...] = ()
     missing: bool = False
     matched: str | None = None
+    like: str | None = None
 
     def outline(self, sketch: Sketch | None = None, pose: Pose | None = None) -> list[NDArray[np.float32]]:
         """The drawing's strokes where they were found: (n, 2) polylines in pixels of the upright original.
@@ -126,6 +128,7 @@ class Hit:
             "also": [place.to_dict() for place in self.also],
             "missing": self.missing,
             **({} if self.matched is None else {"matched": self.matched}),
+            **({} if self.like is None else {"like": self.like}),
         }
 
     @property

@@ -18,7 +18,8 @@ class Options:
 
     k, offset : the best k hits after the first `offset`.
     mirror : also look for the mirrored drawing.
-    turn : also look for the drawing turned, by up to so many degrees either way; 180 is any angle.
+    turn : also look for the drawing turned, by up to so many degrees either way; 180 is any angle, 0 upright
+        alone. None: upright, and where nothing fits well turned by the angle at which it does (`turning.py`).
     expand : how many first hits to ask again with, by what they depict; 0 for none.
     blend : weight of the drawing's own picture descriptor beside its shape; 0 is shape alone.
     picked : ids of pictures that are right: ask again with these instead of the first hits.
@@ -38,7 +39,7 @@ class Options:
     k: int = 20
     offset: int = 0
     mirror: bool = True
-    turn: float = 0.0
+    turn: float | None = None
     expand: int | None = None
     blend: float | None = None
     picked: Sequence[str] = ()
@@ -58,7 +59,7 @@ class Options:
             raise ValueError(f"k must be positive, got {self.k}")
         if self.offset < 0:
             raise ValueError(f"offset must not be negative, got {self.offset}")
-        if not 0 <= self.turn <= 180:
+        if not 0 <= self.degrees <= 180:
             raise ValueError(f"turn must be from 0 to 180 degrees, got {self.turn}")
         if self.expand is not None and self.expand < 0:
             raise ValueError(f"expand must not be negative, got {self.expand}")
@@ -83,6 +84,11 @@ class Options:
             raise SketchseekError(
                 "A neighborhood is for a rerank by binary or local: exact looks at every translation."
             )
+
+    @property
+    def degrees(self) -> float:
+        """By how much the drawing is turned either way in one search."""
+        return self.turn or 0.0
 
     @property
     def ranking(self) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from .hit import Hit, Hits, Place, Pose
 from .look import Answer, look
 from .opinion import PAGE, Opinion
 from .options import Options
+from .turning import turned_to_fit
 from .view import View
 
 if TYPE_CHECKING:
@@ -52,7 +53,13 @@ def search(view: View, sketch: Sketch | None, options: Options) -> Hits:
         if heard is None:
             raise SketchseekError("Draw something, or say it in words.")
         return _by_words(view, options, heard)
-    hits = hits_of(view, sketch, find(view, sketch, options, heard=heard), options.offset)
+    answer = find(view, sketch, options, heard=heard)
+    turned = turned_to_fit(view, sketch, options, answer, find)
+    if turned is None:
+        hits = hits_of(view, sketch, answer, options.offset)
+    else:
+        found = hits_of(view, turned.sketch, turned.answer, options.offset)
+        hits = Hits((turned.told_of(sketch, hit) for hit in found), found.present)
     if heard is None:
         return hits
     from .words import unheard, with_names

@@ -54,8 +54,10 @@ class SearchFields(BaseModel):
         max_length=400,
         description="What is looked for, beside a drawing or instead of one: by its looks, and by names.",
     )
-    turn: Degrees | Literal["any"] = Field(
-        0.0, description="Also look for the drawing turned, by up to so many degrees either way."
+    turn: Degrees | Literal["any"] | None = Field(
+        None,
+        description="Also look for the drawing turned, by up to so many degrees either way; null turns it "
+        "where nothing upright fits well.",
     )
     folder: str | None = Field(
         None, max_length=4096, description="Only pictures in this folder and those below; see /api/folders."
@@ -136,6 +138,7 @@ class HitBody(BaseModel):
     )
     also: list[PlaceBody] = Field(description="Where else in the picture, best first.")
     missing: bool = Field(description="The picture is not where the index knows it; such hits come last.")
+    like: PictureId | None = Field(None, description="A hit before it that depicts nearly the same.")
     matched: str | None = Field(
         None, description="The word of the picture's name that matched the words of the search, if one did."
     )

@@ -1,6 +1,6 @@
 // Strokes are arrays of points [x, y, pressure], in units of a page that is WIDTH x HEIGHT.
 export const WIDTH = 1600;
-export const HEIGHT = 1280;
+export const HEIGHT = 1440;
 const GAP = 24; // drawn curves pass through their points: no two are further apart than this
 
 const tenth = (value) => Math.round(value * 10) / 10;

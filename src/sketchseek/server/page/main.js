@@ -326,6 +326,7 @@ function trouble(problem) {
   else if (problem.status === 422) say(problem.message);
   else {
     find("#trouble p").textContent = problem.message;
+    find("#answers h2").hidden = find("#legend").hidden = true;
     notice("trouble");
   }
   if (problem.status === 0) lose();
@@ -449,6 +450,8 @@ function showAbilities() {
   find("#turn").parentElement.hidden = !can("turn");
   find(".words").hidden = !can("words");
   find("#blend").parentElement.hidden = !(expands && can("blend"));
+  find("#stronger").hidden = !collection.stronger;
+  find("#stronger code").textContent = collection.stronger ?? "";
   showBlend();
 }
 

@@ -1,8 +1,6 @@
 // The bar of selected pictures: it shows all of them, also those that are not among the hits any more.
 import { fileName, load } from "./results.js";
 
-const count = (number, what) => `${number} ${number === 1 ? "picture" : "pictures"} ${what}`;
-
 export class Picks {
   #bar;
   #thumbnail;
@@ -20,8 +18,8 @@ export class Picks {
     this.#bar.hidden = !all.length;
     const elsewhere = all.filter(({ id }) => !isShown(id)).length;
     this.#bar.querySelector("output").textContent = [
-      picked.length && count(picked.length, "selected"),
-      rejected.length && count(rejected.length, "ruled out"),
+      picked.length && `${picked.length} selected`,
+      rejected.length && `${rejected.length} ruled out`,
       elsewhere && `${elsewhere} of them not among these hits`,
     ].filter(Boolean).join(", ");
     const list = this.#bar.querySelector("ul");
@@ -31,7 +29,7 @@ export class Picks {
       item.classList.toggle("rejected", rejected.some(({ id }) => id === item.dataset.id));
     }
     this.#bar.querySelector("#more-like").textContent =
-      !rejected.length ? "More like these" : picked.length ? "More like these, not those" : "Search without these";
+      picked.length ? "More like these" : "Search without these";
     for (const deed of ["#list", "#zip"]) this.#bar.querySelector(deed).hidden = !picked.length;
   }
 

@@ -47,7 +47,8 @@ export class Results {
   #template;
   #tiles = new Map(); // id of a stack's top -> its element
   #stacks = [];
-  #divider = Object.assign(document.createElement("li"), { className: "divider", textContent: "The closest there is" });
+  #unsure = false;
+  #divider = Object.assign(document.createElement("li"), { className: "divider", textContent: "Closest matches" });
   #thumbnail;
   #onOpen;
   #onPick;
@@ -62,9 +63,10 @@ export class Results {
   }
 
   /** Show these hits instead of what is there, the first `right` of which look right; `current` says whether they are
-   *  still wanted. */
+   *  still wanted. Where none does, hits that are alike are stacked: one mistake is shown once. */
   async show(hits, current, right = 0) {
     const stacks = [];
+    this.#unsure = !right;
     for (const hit of hits) this.#stackOf(hit, stacks).push(hit);
     const tiles = new Map(stacks.map(([hit]) => [hit.id, this.#tiles.get(hit.id) ?? this.#tile(hit)]));
     await this.#ready([...tiles.values()].slice(0, 12));
@@ -99,7 +101,8 @@ export class Results {
 
   /** The stack that a hit belongs on, which may be a new one. */
   #stackOf(hit, stacks) {
-    return stacks.find(([top]) => isSame(top, hit)) ?? stacks[stacks.push([]) - 1];
+    const lies = ([top]) => isSame(top, hit) || (this.#unsure && top.id === hit.like);
+    return stacks.find(lies) ?? stacks[stacks.push([]) - 1];
   }
 
   /** Ask again for thumbnails that did not come. */
@@ -190,7 +193,7 @@ export class Results {
     tile.querySelector(".open").setAttribute("aria-label", `${hit.rank}. ${name}: look closer`);
     tile.querySelector(".open").title = name;
     tile.querySelector(".pick input").setAttribute("aria-label", `Select ${name}`);
-    tile.querySelector(".reject").setAttribute("aria-label", `Not this: ${name}`);
+    tile.querySelector(".reject").setAttribute("aria-label", `Not what I meant: ${name}`);
     const places = tile.querySelector(".places");
     places.textContent = same.length ? `${same.length + 1} alike` : hit.also?.length ? `${hit.also.length + 1} places` : "";
     places.hidden = !places.textContent;
