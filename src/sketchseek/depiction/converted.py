@@ -42,7 +42,11 @@ class Weights:
     """
 
     def __init__(
-        self, name: str, read: Callable[[], Tensors], source: Path | None = None, learned: Tensors | None = None
+        self,
+        name: str,
+        read: Callable[[], Tensors],
+        source: Path | None = None,
+        learned: Tensors | None = None,
     ) -> None:
         self._name, self._read = name, read
         self._key = None if source is None else _key(source, learned or {})

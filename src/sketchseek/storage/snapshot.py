@@ -176,7 +176,9 @@ class Snapshot:
         if size <= COPIED_BYTES:
             content = np.empty(size, np.uint8)  # of large pages, which `read` does not ask the system for
             file.seek(0)
-            if file.readinto(content.data) != size or not all(checksum(content[e.offset : e.end], e.sum) == e.sum for e in listing):
+            if file.readinto(content.data) != size or not all(
+                checksum(content[e.offset : e.end], e.sum) == e.sum for e in listing
+            ):
                 return None
         else:
             mapping = _Mapping(file, listing)
