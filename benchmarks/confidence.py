@@ -13,7 +13,7 @@ import argparse
 import json
 import pickle
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
@@ -33,7 +33,7 @@ from sketchseek.evaluation.ablations import SETS
 from sketchseek.evaluation.by_hand import by_hand
 from sketchseek.evaluation.calibration import Judged, calibration_error, fit, judged, of_other_sets
 from sketchseek.evaluation.datasets import AnnotatedQuery, DataSet, data_folder, load
-from sketchseek.evaluation.depiction import descriptors
+from sketchseek.evaluation.depiction import features
 from sketchseek.evaluation.experiment import Experiment
 from sketchseek.evaluation.extraction import contours_of_pictures
 from sketchseek.evaluation.open_set import Described, Trial, auroc, slips, trials
@@ -49,26 +49,6 @@ SAMPLE = 200
 """Drawings of each set, at random; the evidence was chosen by looking at others, as far as there are any."""
 SEARCHED_ICONS = 80
 KINDS = {"shape": "Shape alone", "efficientnet": "With EfficientNet", "dinov2": "With DINOv2"}
-
-
-class Remembering:
-    """A network that looks at each drawing once."""
-
-    def __init__(self, describer: PictureDescriber) -> None:
-        self._describer = describer
-        self._known: dict[bytes, np.ndarray | None] = {}
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._describer, name)
-
-    def __call__(self, pixels: np.ndarray) -> np.ndarray:
-        return self._describer(pixels)
-
-    def drawing(self, strokes: list[np.ndarray], kinds: Sequence[int] = (0, 1)) -> np.ndarray | None:
-        key = bytes(kinds) + b"".join(line.tobytes() for line in strokes)
-        if key not in self._known:
-            self._known[key] = self._describer.drawing(strokes, kinds)
-        return self._known[key]
 
 
 VARIANTS = ("off plus minus x check up down left right search star heart dollar share exclamation cog code",
@@ -178,13 +158,13 @@ def drawings(folder: Path, each: int = 15, searched: int = 2) -> Experiment:
 
 def collect(kind: str, chosen: list[Experiment]) -> list[Trial]:
     """Search everything, with the network's held-out twin."""
-    describer = None if kind == "shape" else Remembering(twins.twin(kind))
+    describer = None if kind == "shape" else twins.Twin(kind)
     found: list[Trial] = []
     for e in chosen:
         view = e.view(Settings.preset())
         whole = Described(view)
         if describer is not None:
-            whole = Described(view, descriptors(e.data, describer), describer, describer.usual)
+            whole = Described(view, features(e.data, describer))
         found += [*trials(e, whole), *slips(e, whole)]
         print(kind, e.data.name, len(found), flush=True)
     return found
@@ -231,7 +211,7 @@ def gap(rows: list[Judged]) -> float:
 def cost(e: Experiment, describer: PictureDescriber, smallest: float) -> str:
     """How much longer searches take that judge their hits, in one run: the share of time spent on it."""
     whole_view = e.view(Settings.preset(), smallest=smallest)
-    described = Described(whole_view, descriptors(e.data, describer), describer, describer.usual)
+    described = Described(whole_view, features(e.data, describer))
     view = described.part(np.arange(len(whole_view)))
     spent = [0.0]
 
@@ -268,7 +248,7 @@ def main() -> None:
     if args.cost:
         place = data_folder()
         e = Experiment.of(sampled(load(place / "s2c")))
-        describer = twins.twin("efficientnet")
+        describer = twins.Twin("efficientnet")
         print(*(cost(e, describer, smallest) for smallest in LEVELS), sep="\n")
         return
     args.folder.mkdir(exist_ok=True)

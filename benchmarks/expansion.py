@@ -8,24 +8,20 @@ scored here.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 
 import twins
 from sketchseek.contours.picture import load_picture
-from sketchseek.depiction import EXPAND, Depiction, PictureDescriber, Pictures, drawing, get_describer
-from sketchseek.depiction.describers import fingerprint
+from sketchseek.depiction import EXPAND, Pictures
 from sketchseek.depiction.expand import SPREAD, diffused
 from sketchseek.depiction.pictures import Rows
 from sketchseek.depiction.quantisation import ProductCodes
-from sketchseek.evaluation.depiction import descriptors
+from sketchseek.evaluation.depiction import PhotoFeatures, features
 from sketchseek.evaluation.experiment import Experiment
-from sketchseek.evaluation.extraction import cache_folder
 from sketchseek.evaluation.metrics import average_precision, bootstrap_interval, precision_at
 from sketchseek.evaluation.scoring import QueryScore
 from sketchseek.search.candidates import ShapeScores
@@ -52,22 +48,20 @@ class Set:
     """One set: what is right in it, its photos' descriptors, and scores (queries, photos) of two kinds."""
 
     experiment: Experiment
-    describer: PictureDescriber
-    """The held-out twin."""
-    drawings: np.ndarray
-    """(q, 2, d): as asked of photographs and of flat art, centred, of length 1."""
+    features: PhotoFeatures
+    """By the held-out twin."""
 
     def __post_init__(self) -> None:
         e = self.experiment
-        self.name = e.data.name
+        self.name, self.describer = e.data.name, self.features.describer
         self.relevant = np.zeros((len(e.data.queries), len(e.data.photos)), bool)
         for i, query in enumerate(e.data.queries):
             self.relevant[i, list(query.relevant)] = True
         self.instance = np.array([-1 if q.instance is None else q.instance for q in e.data.queries])
-        self.stored = descriptors(e.data, self.describer)
-        self.pictures = Pictures(self.stored, self.describer.usual)
-        rows = self.pictures.rows(np.arange(len(self.stored)))
-        self.vectors, self.network = rows.vectors, np.array([rows.cosines(d) for d in self.drawings])
+        self.pictures = Pictures(self.features.descriptors, self.describer.usual)
+        rows = self.pictures.rows(np.arange(len(self.pictures)))
+        drawings = (self.describer.drawing(s.strokes, self.pictures.kinds_here) for s in e.sketches)
+        self.vectors, self.network = rows.vectors, np.array([rows.cosines(d) for d in drawings])
 
     @cached_property
     def view(self) -> View:
@@ -76,9 +70,7 @@ class Set:
 
     def seen(self, pictures: Pictures) -> View:
         """The same with other descriptors of what they depict."""
-        return self.experiment.view(
-            Settings.preset(), depiction=Depiction(lambda: pictures, lambda _: self.describer)
-        )
+        return self.experiment.view(Settings.preset(), depiction=self.features.depiction(pictures))
 
     @cached_property
     def shape(self) -> Scores:
@@ -89,20 +81,11 @@ class Set:
 
 
 def load(e: Experiment, network: str = "efficientnet", doodles: str | None = None) -> Set:
-    """The network's opinions are computed, or remembered while network, rendering and data stay.
+    """A set as a held-out twin sees it.
 
     doodles : the half of the classes of doodles that the twin learned from, if any.
     """
-    known = twins.learned(doodles)
-    twin = get_describer(network, learned=known)
-    kinds = Pictures(descriptors(e.data, twin), twin.usual).kinds_here
-    lines = [line.tobytes() for sketch in e.sketches for line in sketch.strokes]
-    source = [twin.version.encode(), fingerprint(known).encode(), Path(drawing.__file__).read_bytes()]
-    drawings = kept(
-        [*source, bytes(kinds), *lines],
-        lambda: np.array([twin.drawing(sketch.strokes, kinds) for sketch in e.sketches]),
-    )
-    return Set(e, Remembering(twin, e, drawings), drawings)
+    return Set(e, features(e.data, twins.Twin(network, doodles)))
 
 
 def doodle_sets(e: Experiment, network: str = "efficientnet") -> list[Set]:
@@ -112,39 +95,6 @@ def doodle_sets(e: Experiment, network: str = "efficientnet") -> list[Set]:
         load(e.only(np.flatnonzero(half == asked)), network, learned)
         for asked, learned in zip(twins.HALVES, reversed(twins.HALVES), strict=True)
     ]
-
-
-class Remembering:
-    """A network that was asked about these drawings before."""
-
-    def __init__(self, network: PictureDescriber, e: Experiment, drawings: np.ndarray) -> None:
-        self._network = network
-        self._known = {_key(s.strokes): v for s, v in zip(e.sketches, drawings, strict=True)}
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._network, name)
-
-    def __call__(self, pixels: np.ndarray) -> np.ndarray:
-        return self._network(pixels)
-
-    def drawing(self, strokes: Sequence[np.ndarray], kinds: Sequence[int] = (0, 1)) -> np.ndarray:
-        return self._known[_key(strokes)]
-
-
-def _key(strokes: Sequence[np.ndarray]) -> bytes:
-    return b"".join(line.tobytes() for line in strokes)
-
-
-def kept(source: list[bytes], make: Callable[[], np.ndarray]) -> np.ndarray:
-    """Remembered as long as what it was made from stays the same."""
-    digest = hashlib.sha256()
-    for part in source:
-        digest.update(hashlib.sha256(part).digest())
-    path = cache_folder().parent / "features" / f"{digest.hexdigest()}.npy"
-    if not path.is_file():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        np.save(path, make())
-    return np.load(path)
 
 
 # What ships
@@ -192,7 +142,7 @@ class Coded(Pictures):
     """Candidates by codes, their exact products from the stored vectors: as with a large collection."""
 
     def __init__(self, s: Set, others: list[Set], candidates: int) -> None:
-        super().__init__(s.stored, s.describer.usual)
+        super().__init__(s.features.descriptors, s.describer.usual)
         codes = ProductCodes.train(np.concatenate([o.vectors for o in others]).astype(np.float32), len(self))
         codes.encode([s.vectors.astype(np.float32)])
         self._exact, self._candidates = self.rows(np.arange(len(self))), candidates

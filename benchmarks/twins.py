@@ -6,10 +6,19 @@ twin whose training saw none of the categories that are asked for (training/draw
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
-from sketchseek.depiction import PictureDescriber, get_describer
+import numpy as np
+
+from sketchseek.depiction import describers, drawing, get_describer, tokens
+from sketchseek.depiction.cache import load_arrays, save_arrays
+from sketchseek.depiction.describers import fingerprint
+from sketchseek.depiction.tokens import DrawnTokens
 from sketchseek.depiction.weights import Tensors, read_tensors
+from sketchseek.evaluation.extraction import cache_folder
 
 FOLDER = Path(__file__).parents[1] / "training" / "drawings"
 HALVES = ("even", "odd")
@@ -23,8 +32,56 @@ def learned(doodles: str | None = None) -> Tensors:
     return found
 
 
-def twin(network: str) -> PictureDescriber:
-    return get_describer(network, learned=learned())
+class Twin:
+    """A network's held-out twin, which looks at each drawing once: what it saw is kept between runs."""
+
+    def __init__(self, network: str, doodles: str | None = None) -> None:
+        known = learned(doodles)
+        self._network = get_describer(network, learned=known)
+        self._learned = fingerprint(known)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._network, name)
+
+    def __call__(self, pixels: np.ndarray) -> np.ndarray:
+        return self._network(pixels)
+
+    def drawing(self, strokes: Sequence[np.ndarray], kinds: Sequence[int] = (0, 1)) -> np.ndarray:
+        return self.drawing_with_tokens(strokes, kinds)[0]
+
+    def drawing_with_tokens(
+        self, strokes: Sequence[np.ndarray], kinds: Sequence[int] = (0, 1)
+    ) -> tuple[np.ndarray, list[DrawnTokens | None]]:
+        asked = b"".join([self._made_by, bytes(kinds), *(line.tobytes() for line in strokes)])
+        key = hashlib.sha256(asked).hexdigest()
+        kept = cache_folder().parent / "drawings" / key[:2] / f"{key[2:]}.drawing"
+        known = load_arrays(kept)
+        if known is None:
+            vectors, drawn = self._network.drawing_with_tokens(strokes, kinds)
+            known = {"vectors": vectors}
+            for kind, its in enumerate(drawn):
+                if its is not None:
+                    known |= {f"{name}{kind}": getattr(its, name) for name in _OF_TOKENS}
+            save_arrays(kept, **known)
+        space = self._network.tokens
+        return known["vectors"], [
+            DrawnTokens(*(known[f"{name}{kind}"] for name in _OF_TOKENS), space.centroids)
+            if f"tokens{kind}" in known and space is not None
+            else None
+            for kind in (0, 1)
+        ]
+
+    @cached_property
+    def _made_by(self) -> bytes:
+        """What it sees changes with any of these."""
+        space = self._network.tokens
+        parts = [self._network.version, self._learned, "" if space is None else space.version]
+        sources = [Path(module.__file__).read_bytes() for module in (describers, drawing, tokens)]
+        sources += [path.read_bytes() for path in Path(describers.__file__).parent.glob("data/*-tokens.npz")]
+        return hashlib.sha256(b"".join([*(part.encode() for part in parts), *sources])).digest()
+
+
+_OF_TOKENS = ("tokens", "weights", "places")
 
 
 def half_of(category: str) -> str:

@@ -19,7 +19,7 @@ import expansion
 from sketchseek.depiction import Pictures, get_describer
 from sketchseek.depiction.expand import diffused
 from sketchseek.evaluation import datasets
-from sketchseek.evaluation.depiction import descriptors
+from sketchseek.evaluation.depiction import features
 from sketchseek.evaluation.experiment import Experiment
 from sketchseek.evaluation.metrics import average_precision, precision_at
 from sketchseek.words import Dictionary, NameIndex, query_vector
@@ -129,7 +129,7 @@ def held_out(categories: list[str]) -> set[str]:
 
 def words_alone(name: str, root: Path, dictionary: Dictionary) -> None:
     data, describer = datasets.load(root / name), get_describer()
-    asked = Asked(descriptors(data, describer), describer.usual, dictionary)
+    asked = Asked(features(data, describer).descriptors, describer.usual, dictionary)
     right = {q.category: np.isin(np.arange(len(data.photos)), list(q.relevant)) for q in data.queries}
     found: dict[str, tuple[list[float], list[float]]] = {}
     for category, relevant in right.items():
@@ -157,7 +157,7 @@ def words_alone(name: str, root: Path, dictionary: Dictionary) -> None:
 def with_drawings(name: str, root: Path, dictionary: Dictionary, drawings: int) -> None:
     data = datasets.load(root / name)
     s = expansion.load(Experiment.of(data, jobs=1))
-    asked = Asked(s.stored, s.describer.usual, dictionary)
+    asked = Asked(s.features.descriptors, s.describer.usual, dictionary)
     some = held_out([q.category for q in data.queries])
     chosen = [i for i, q in enumerate(data.queries) if q.category in some]
     chosen = sorted(random.Random(0).sample(chosen, min(drawings, len(chosen))))

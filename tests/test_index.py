@@ -604,6 +604,8 @@ def test_an_index_of_the_schema_before_is_searched_as_it_is_and_upgraded_by_the_
     assert files_of(index.store.location.table) == before, "searching writes nothing"
 
     bad.unlink()
+    report = old.add(pictures)  # looks for keywords in the files
+    assert (report.unchanged, report.failed) == (7, [])
     monkeypatch.setattr("sketchseek.indexing.run.Workers", None)  # no picture is to be read
     report = old.add(pictures)
     assert (report.unchanged, report.failed) == (7, [])

@@ -159,6 +159,38 @@ def test_expansion_has_the_answers_of_one_machine(
                 assert same_hits(index.search(drawing, 25, **options), alone.search(drawing, 25, **options))
 
 
+@pytest.mark.parametrize("large", [10**6, 100], ids=["compared in full", "product codes"])
+def test_words_have_the_answers_of_one_machine(
+    cluster: Any,
+    made_up: Any,
+    tmp_path: Path,
+    drawings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    large: int,
+) -> None:
+    pytest.importorskip("faiss")
+    from sketchseek.depiction import pictures
+    from sketchseek.storage.schema import Expansion
+    from sketchseek.words import class_directions
+
+    dimension = class_directions().shape[1] + 1  # the kind is the last
+    monkeypatch.setattr(pictures, "LARGE", large)
+    monkeypatch.setattr(pictures, "COMPARED", large)
+    monkeypatch.setattr("sketchseek.depiction.expand._POOL", 60)
+    index = Index.create(tmp_path / "i", "compact", detector="canny")
+    index.store.set_expansion(Expansion("efficientnet", "1", dimension))
+    write(tmp_path / "i", made_up(range(420), expansion=dimension))
+    alone = Index.open(tmp_path / "i")
+    with ClusterIndex.spread(tmp_path / "i", ClusterOptions(shards=3, deadline=DEADLINE)) as index:
+        for drawing in (None, drawings[0]):
+            for words in ("dog", "7", "qwzxv"):  # what it looks like, what it is called, nothing
+                options = {"words": words, "blend": 0, "k": 25}
+                found, expected = index.search(drawing, **options), alone.search(drawing, **options)
+                assert same_hits(found, expected)
+                assert found.note == expected.note
+                assert bool(found) == (words != "qwzxv" or drawing is not None)
+
+
 def test_new_commits_reach_the_shards_while_others_search(
     cluster: Any, made_up: Any, tmp_path: Path, drawings: Any
 ) -> None:

@@ -8,10 +8,11 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
-from sketchseek.contours.child import Children, LimitError
+from sketchseek.contours.child import Children, LimitError, machine_failed
 from sketchseek.errors import SketchseekError
 
 
@@ -73,7 +74,7 @@ def test_the_machines_fault(children: Children) -> None:
     children._patience = 0.5
     with pytest.raises(LimitError, match="time") as caught:
         children.ask(b"sleep")
-    assert isinstance(caught.value.__cause__, OSError)
+    assert machine_failed(caught.value)
     assert caught.value.__cause__.errno is not None
 
 
@@ -105,7 +106,26 @@ def test_a_process_that_does_not_start_is_the_machines_fault() -> None:
     broken = Children("sketchseek.contours.nowhere:work", memory=2**29, seconds=1, patience=60)
     with pytest.raises(SketchseekError, match="could not be started") as caught:
         broken.ask(b"echo")
-    assert isinstance(caught.value.__cause__, OSError)
+    assert machine_failed(caught.value)
+    assert "exit status 1" in str(caught.value)
+
+
+def test_a_process_that_ends_at_its_start_is_started_once_more(
+    children: Children, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The first to come takes the file, and ends without a word."""
+    (tmp_path / "fail").touch()
+    (tmp_path / "unsteady.py").write_text(
+        "import os, pathlib\n"
+        "here = pathlib.Path(__file__).with_name('fail')\n"
+        "if here.exists(): here.unlink(); os._exit(3)\n"
+        "def work(message): return message\n"
+    )
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+    unsteady = Children("unsteady:work", memory=2**29, seconds=1, patience=60)
+    assert unsteady.ask(b"echo") == b"echo"
+    assert not (tmp_path / "fail").exists()
+    unsteady.close()
 
 
 def test_closing_ends_one_that_is_busy(children: Children) -> None:

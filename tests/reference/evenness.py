@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sketchseek.search.collection import Collection
 from sketchseek.search.ranking import Ranking
-from sketchseek.shape.query import Query, posed, turned_fit
+from sketchseek.shape.query import Query, turned_fit
 from sketchseek.shape.settings import Floats
 
 from . import kernels as native
@@ -46,7 +46,8 @@ def densities(collection: Collection, query: Query, ranking: Ranking) -> Floats:
     kinds, kind = np.unique(signed + 1j * ranking.rotation, return_inverse=True)
     poses, sizes = np.empty((len(kinds), 3, len(some)), np.float32), np.empty(len(kinds))
     for i, (scale, rotation) in enumerate(zip(kinds.real.tolist(), kinds.imag.tolist(), strict=True)):
-        points = posed(some, abs(scale), rotation)
+        turned = some.rotated(rotation) if rotation else some
+        points = turned.scaled(abs(scale))
         points = points.mirrored() if scale < 0 else points
         poses[i] = points.x, points.y, points.angle
         sizes[i] = abs(scale) / turned_fit(query.points, rotation)

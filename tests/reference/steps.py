@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sketchseek.contours.drawing import Sketch
+from sketchseek.contours.points import FRAME, Box
 from sketchseek.search.candidates import Candidates
 from sketchseek.search.confidence import model_for
-from sketchseek.search.hit import Hit, Hits, Place, Pose, overlap
+from sketchseek.search.hit import Hit, Hits, Place, Pose
 from sketchseek.search.options import Options
 from sketchseek.search.ranking import Ranking, every_view, located
 from sketchseek.search.search import candidates
@@ -191,7 +193,7 @@ def _apart(view: View, sketch: Sketch, ranking: Ranking, mine: list[int]) -> lis
     for i in mine:
         names = ("scale", "mirrored", "rotation", "dx", "dy")
         grid = Pose(*(getattr(ranking, name)[i].item() for name in names))
-        pose = grid.in_picture(view.frames[ranking.rows[i]].tolist(), size)
+        pose = in_picture(grid, view.frames[ranking.rows[i]].tolist(), size)
         place = Place(round(float(ranking.score[i]), 6), pose, pose.box(sketch.points, size))
         if not any(overlap(place.box, other.box) > APART for other in places):
             places.append(place)
@@ -218,3 +220,24 @@ def _hit(view: View, sketch: Sketch, number: int, places: list[Place], **known: 
         also=tuple(places[1:]),
         **known,
     )
+
+
+def in_picture(pose: Pose, frame: Sequence[float], size: tuple[int, int]) -> Pose:
+    """A pose in the 400-pixel frame of a part (x0, y0, x1, y1) of a picture -> the one in the picture."""
+    x0, y0, x1, y1 = frame
+    share = max(x1 - x0, y1 - y0) / max(size)
+    pixel = FRAME / max(size)
+    return replace(
+        pose,
+        scale=pose.scale * share,
+        dx=pose.dx * share + ((x0 + x1) - size[0]) / 2 * pixel,
+        dy=pose.dy * share + ((y0 + y1) - size[1]) / 2 * pixel,
+    )
+
+
+def overlap(a: Box, b: Box) -> float:
+    """The part of the smaller of two boxes that lies in the other, in [0, 1]."""
+    width = min(a[2], b[2]) - max(a[0], b[0])
+    height = min(a[3], b[3]) - max(a[1], b[1])
+    smaller = min((box[2] - box[0]) * (box[3] - box[1]) for box in (a, b))
+    return max(width, 0.0) * max(height, 0.0) / smaller if smaller > 0 else 0.0

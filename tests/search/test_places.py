@@ -10,11 +10,11 @@ from reference.clutter import share_inside
 from reference.energy import energy_cells
 from reference.evenness import densities, evenness
 from reference.order import order_scores
+from reference.steps import overlap
 from sketchseek.contours import Sketch
 from sketchseek.contours.made_up import outline_points, random_curves, random_shape
 from sketchseek.contours.points import Points
 from sketchseek.search.collection import Collection
-from sketchseek.search.hit import overlap
 from sketchseek.search.options import Options
 from sketchseek.search.ranking import METHODS, every_view, located, rank
 from sketchseek.search.search import find, search

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import shutil
+import subprocess
 import sys
 import time
 import unicodedata
@@ -179,3 +181,20 @@ def test_names_in_a_zip_are_names_everywhere() -> None:
     assert "nul.png" not in names
     same = [unicodedata.normalize("NFC", name).casefold() for name in names]
     assert len({*same, MISSING}) == len(paths) + 1
+
+
+def test_a_machine_that_starts_no_process_is_not_the_files_fault(
+    shape_index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A 503 says: try again; a 422 would say that the file is wrong."""
+
+    def no_process(*_: object, **__: object) -> None:
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(subprocess, "Popen", no_process)
+    with TestClient(create_app(shape_index), base_url="http://127.0.0.1:8000") as client:
+        for path in ("/api/search", "/api/sketch"):
+            answer = client.post(path, files={"picture": b"<svg xmlns='http://www.w3.org/2000/svg'/>"})
+            assert answer.status_code == 503, answer.text
+            assert "could not be started" in answer.json()["detail"]
+            assert int(answer.headers["retry-after"]) > 0

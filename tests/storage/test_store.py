@@ -58,6 +58,7 @@ def rows(ids: Sequence[str], recipe: Recipe = RECIPE, **columns: Sequence[Any]) 
         "window_frames": [None] * n,
         "smallest": [0.3] * n,
         "tokens": [None] * n,
+        "keywords": [f"word {i}" for i in ids],
         **columns,
     }
     schema = schema_of(recipe)

@@ -1,4 +1,5 @@
 import io
+import os
 import struct
 
 import pytest
@@ -6,6 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import ExifTags, Image
 
+from sketchseek import Index
+from sketchseek.indexing.worker import Reader, Same, Task
+from sketchseek.storage.store import Store
 from sketchseek.words.keywords import LONGEST, MOST, iptc_texts, read_keywords, xmp_texts
 
 XMP = """<?xpacket begin="" id="W5M0MpCehiHzreSzNTczkc9d"?>
@@ -119,3 +123,68 @@ def test_no_picture_has_no_keywords(content, tmp_path):
 def test_any_bytes_are_survived(noise):
     assert all(isinstance(text, str) for text in iptc_texts(noise))
     read_keywords(jpeg(b"\x1c\x02\x19" + noise, xmp=noise))
+
+
+@pytest.fixture
+def kept(tmp_path, monkeypatch):
+    """An index of pictures, one of which has keywords that nobody looked for yet."""
+    folder = tmp_path / "pictures"
+    folder.mkdir()
+    (folder / "1.jpg").write_bytes(jpeg(dataset(2, 25, b"Umbrellas") + dataset(2, 120, b"A wet day, 2024")))
+    (folder / "2.jpg").write_bytes(jpeg(dataset(2, 25, b"bicycle")))
+    for name in ("1.jpg", "2.jpg"):
+        os.utime(folder / name, (1e9, 1e9))
+    with monkeypatch.context() as before:
+        before.setattr("sketchseek.indexing.worker._keywords", lambda _: None)
+        index = Index.create(tmp_path / "index", "compact", detector="canny")
+        run(index, folder)
+    return index, folder
+
+
+def run(index, folder):
+    """Index in this process."""
+
+    class Here:
+        def __init__(self, recipe, *_):
+            self.reader = Reader(recipe)
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def results(self, tasks):
+            return map(self.reader, tasks)
+
+    report = index.add([folder], workers=Here)
+    assert report.failed == []
+    return report
+
+
+def test_the_next_run_reads_keywords_and_no_pixel(kept, monkeypatch):
+    index, folder = kept
+    assert index.search(words="umbrella", k=5) == []
+    known = Store.open(index.location).table(["digest"])["digest"].to_pylist()
+    monkeypatch.setattr(Image.Image, "load", None)
+    monkeypatch.setattr("sketchseek.contours.picture_contours", None)
+    found = Reader(index.recipe)(Task(bytes(folder / "1.jpg"), known[0], lacks_keywords=True))
+    assert isinstance(found, Same)
+    assert found.keywords == "Umbrellas\nA wet day, 2024"
+    assert run(index, folder).unchanged == 2
+    for opened in (index, Index.open(index.location)):
+        hits = opened.search(words="umbrella")
+        assert [(hit.picture, hit.matched) for hit in hits] == [(str(folder / "1.jpg"), "umbrellas")]
+    monkeypatch.setattr("sketchseek.indexing.worker.read_steadily", None)
+    assert run(index, folder).unchanged == 2  # and they are read once
+
+
+def test_keywords_follow_a_file(kept):
+    index, folder = kept
+    run(index, folder)
+    (folder / "1.jpg").write_bytes(jpeg(dataset(2, 25, b"lamp")))
+    (folder / "2.jpg").rename(folder / "3.jpg")
+    run(index, folder)
+    assert [hit.matched for hit in index.search(words="umbrella")] == []
+    assert [hit.picture for hit in index.search(words="lamp")] == [str(folder / "1.jpg")]
+    assert [hit.picture for hit in index.search(words="bicycle")] == [str(folder / "3.jpg")]

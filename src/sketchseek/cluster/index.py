@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,7 @@ from ..shape.engine import _engine
 from ..shape.views import shares
 from ..storage.location import Location, no_index
 from ..storage.schema import settings_of
-from ..storage.snapshot import Snapshot, fragment_name, read_pictures
+from ..storage.snapshot import TEXTS, Snapshot, fragment_name, read_pictures
 from .connection import ClusterError
 from .engine import ClusterEngine, RemoteRows, engine_of, searching
 from .fleet import ClusterOptions, Fleet
@@ -52,14 +51,6 @@ class _Codes(RemoteRows):
     def __init__(self, engine: ClusterEngine, shape: tuple[int, int]) -> None:
         super().__init__(engine.codes, shape, np.int8)
         self.engine = engine
-
-
-@dataclass(frozen=True)
-class _Spread:
-    """A version of the index on the shards."""
-
-    snapshot: Snapshot
-    layout: Layout
 
 
 class ClusterIndex(Index):
@@ -127,7 +118,8 @@ class ClusterIndex(Index):
         chosen, drawn = self._options(k, options), sketch if drawing is None else drawing
         with searching(self.fleet.options.deadline) as scope:
             hits = search(view, None if drawn is None else Sketch.of(drawn), chosen)
-        hits.note = by_shape_alone(self._no_describer) if chosen.blend is None else None
+        if chosen.blend is None and drawn is not None:
+            hits.note = hits.note or by_shape_alone(self._no_describer)
         hits = missing_last(hits)
         if not scope.lost:
             return hits
@@ -208,7 +200,8 @@ class ClusterIndex(Index):
             raise ClusterError("Not all shards have loaded the new version of the index yet.")
         self._fragments, self._layout = known, layout
         arrays: dict[str, Any] = _joined([*known.values(), read_pictures(version, [], vectors=False)[0]])
-        arrays["path_ends"] = np.cumsum(arrays.pop("path_lengths"), dtype=np.int64)
+        for name in TEXTS:
+            arrays[f"{name}_ends"] = np.cumsum(arrays.pop(f"{name}_lengths"), dtype=np.int64)
         groups = np.repeat(np.arange(len(arrays["ids"]), dtype=np.int32), arrays["views"])
         prior = _engine.view_priors(shares(arrays["frames"], groups, arrays["is_line_art"]))
         settings = settings_of(recipe)
@@ -245,7 +238,7 @@ class ClusterIndex(Index):
             )
         if scope.lost:
             raise ClusterError("Not all shards have loaded the new version of the index yet.")
-        return Depiction(pictures=lambda: pictures, describer=partial(self._network, recipe))
+        return Depiction(lambda: pictures, partial(self._network, recipe), network=recipe.name)
 
 
 def _joined(parts: Sequence[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:

@@ -79,7 +79,10 @@ class Children:
                 return child
             child.end()
         try:
-            return _Child(self._arguments)
+            try:
+                return _Child(self._arguments)
+            except ChildProcessError:  # a machine that is short of something just now: once more
+                return _Child(self._arguments)
         except OSError as error:
             raise SketchseekError(f"A process that reads files could not be started: {error}.") from error
 
@@ -95,14 +98,15 @@ class _Child:
     def __init__(self, arguments: tuple[object, ...]) -> None:
         self.owner = os.getpid()
         self.process, self.connection = start(__name__, "main", *arguments)
+        reason = f"it did not answer within {START_SECONDS:.0f} s"
         try:
             if self.connection.poll(START_SECONDS):
                 self.connection.recv_bytes()
                 return
         except (EOFError, ConnectionResetError):
-            pass
+            reason = f"it ended at its start: {how_it_ended(self.process.wait())}"
         self.end()
-        raise OSError(errno.ECHILD, "it does not answer")
+        raise ChildProcessError(errno.ECHILD, reason)
 
     def ask(self, message: bytes, patience: float) -> bytes:
         try:
@@ -123,6 +127,19 @@ class _Child:
         self.connection.close()
         self.process.kill()
         self.process.wait()
+
+
+def machine_failed(error: BaseException) -> bool:
+    """Whether there was too little time or memory, or the system refused something, behind an error.
+
+    A decoder's own complaints may be OSErrors, too, but have no number.
+    """
+    behind: BaseException | None = error
+    while behind is not None:
+        if isinstance(behind, MemoryError) or (isinstance(behind, OSError) and behind.errno is not None):
+            return True
+        behind = behind.__cause__
+    return False
 
 
 def how_it_ended(status: int) -> str:

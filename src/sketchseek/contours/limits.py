@@ -47,3 +47,20 @@ KEPT_VERTICES: Final = 20_000
 """Those that are kept of it: a drawing that has more is simplified."""
 MAX_SAMPLES: Final = 40_000
 """Points along all of a drawing's lines; those that are longer than that many pixels get fewer a pixel."""
+
+MAX_VOLUME_BYTES: Final = 4 * 2**30
+"""Of a file whose pages are pictures: it is not read at once."""
+MAX_PAGES: Final = 5_000
+"""Of one volume."""
+MAX_ENTRIES: Final = 20_000
+"""Files in a comic archive, pages or not."""
+PAGE_SIDE: Final = 1600
+"""Longer side, in pixels, at which a page is drawn that is not one scan."""
+SCAN_SIDE: Final = 4096
+"""The most pixels of the longer side of a page that is one."""
+PAGE_SECONDS: Final = 10.0
+"""Most processor time for one page."""
+PAGE_PATIENCE: Final = 90.0
+"""Most seconds for it by the clock."""
+PAGE_MEMORY: Final = 2**30
+"""Most address space for it."""

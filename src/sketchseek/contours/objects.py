@@ -18,6 +18,7 @@ from typing import Any
 
 from ..errors import SketchseekError
 from .limits import MAX_BYTES
+from .volumes import file_of
 
 SCHEME = "s3://"
 CONNECT_S, ANSWER_S = 5.0, 30.0
@@ -38,9 +39,9 @@ def is_object(path: str | bytes | os.PathLike[str]) -> bool:
 
 
 def look(path: str | bytes | os.PathLike[str]) -> Stat:
-    """Size and time of an object, or of a file."""
+    """Size and time of an object, or of a file; of a page, those of its volume."""
     if not is_object(path):
-        found = os.stat(path)
+        found = os.stat(file_of(os.fsencode(path)))
         return Stat(found.st_size, found.st_mtime_ns)
     with _in_words(path):
         info = _store().get_file_info(_key(path))

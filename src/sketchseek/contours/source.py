@@ -10,6 +10,7 @@ from pathlib import Path
 from ..errors import SketchseekError
 from .limits import MAX_BYTES
 from .objects import fetch, is_object
+from .volumes import PAGED, read_page, suffix, volume_and_page
 
 Source = str | Path | bytes
 
@@ -22,8 +23,15 @@ def source_name(source: Source) -> str:
 
 
 def read_source(source: Source, limit: int = MAX_BYTES) -> bytes:
-    """The bytes of a file, or `source` itself if it is bytes; an error if none or too many."""
+    """The bytes of a file, or `source` itself if it is bytes; an error if none or too many.
+
+    Of a page of a volume, those of a picture of it; of a volume, of its first page.
+    """
     name = source_name(source)
+    if not isinstance(source, bytes | bytearray | memoryview):
+        volume, page = volume_and_page(os.fsencode(source))
+        if page is not None or suffix(volume) in PAGED:
+            return read_page(volume, page or 1)
     if isinstance(source, bytes | bytearray | memoryview):
         data = bytes(source)
     else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -118,6 +119,18 @@ def listing() -> list[dict[str, Any]]:
         here = _kept(name).is_file()
         rows.append({"name": name, "title": known.title, "licence": known.licence, "here": here})
     return rows
+
+
+def stronger(name: str | None, where: str) -> str | None:
+    """What to type for an index to go by the strongest network; None where it does, or the extra is missing.
+
+    name : the network that it goes by, if any. where : the index's place.
+    """
+    best = listing()[-1]
+    if name not in (None, "efficientnet") or lacking("efficientnet"):
+        return None
+    command = f"sketchseek index --expansion {best['name']} --index {shlex.quote(where)}"
+    return command if best["here"] else f"sketchseek network add {best['name']} && {command}"
 
 
 def add(name: str, file: str | Path | None = None, *, say: Callable[[str], None] = lambda _: None) -> Path:

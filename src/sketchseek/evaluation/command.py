@@ -23,6 +23,8 @@ NAMES = {
     "p@20": "P@20",
     "p@25": "P@25",
     "p@50": "P@50",
+    "instance_recall@1": "instance first",
+    "instance_recall@5": "instance in the first 5",
     "instance_recall@10": "instance in the first 10",
     "box_iou": "box IoU",
     "placed@20": "right and placed, of 20",

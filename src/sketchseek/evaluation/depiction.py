@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +13,38 @@ from numpy.typing import NDArray
 
 from ..contours.picture import load_picture
 from ..depiction import Depiction, PictureDescriber, Pictures, get_describer
+from ..depiction.cache import load_arrays, save_arrays
+from ..depiction.tokens import Codes
 from ..errors import SketchseekError
+from ..shape.engine import Ids
 from .datasets import DataSet
 from .extraction import cache_folder
+
+
+@dataclass(frozen=True)
+class PhotoFeatures:
+    """What a network sees in photos, as an index keeps it.
+
+    descriptors : (n, d), NaN for an unreadable photo.
+    tokens : (n, bytes), zeros for an unreadable photo; None where the network has none.
+    """
+
+    describer: PictureDescriber
+    descriptors: NDArray[np.float16]
+    tokens: Codes | None
+
+    def part(self, ids: Ids) -> PhotoFeatures:
+        """Those of some of the photos."""
+        tokens = None if self.tokens is None else self.tokens[ids]
+        return replace(self, descriptors=self.descriptors[ids], tokens=tokens)
+
+    def depiction(self, pictures: Pictures | None = None) -> Depiction:
+        """The photos, ready to be searched by; `pictures` compares them, if not by their descriptors."""
+        known = pictures or Pictures(self.descriptors, self.describer.usual)
+        space = self.describer.tokens
+        return Depiction(
+            lambda: known, lambda _: self.describer, self.tokens, "" if space is None else space.version
+        )
 
 
 def depiction_of(
@@ -24,35 +53,36 @@ def depiction_of(
     progress: Callable[[int, int], None] | None = None,
 ) -> Depiction:
     """What the photos depict, ready to be searched by."""
-    network = describer or get_describer()
-    pictures = Pictures(descriptors(data, network, progress), network.usual)
-    return Depiction(lambda: pictures, lambda _: network)
+    return features(data, describer or get_describer(), progress).depiction()
 
 
-def descriptors(
+def features(
     data: DataSet, describer: PictureDescriber, progress: Callable[[int, int], None] | None = None
-) -> NDArray[np.float16]:
-    """Describe the photos, or remember them from another run: (n, d), NaN for an unreadable one."""
-    rows = np.full((len(data.photos), describer.dimension), np.nan, np.float16)
+) -> PhotoFeatures:
+    """Describe the photos as an index does, or remember them from another run."""
+    space, count = describer.tokens, len(data.photos)
+    rows = np.full((count, describer.dimension), np.nan, np.float16)
+    tokens = None if space is None else np.zeros((count, space.bytes), np.uint8)
+    version = f"{describer.version} {'' if space is None else space.version}"
     for i, path in enumerate(data.photos):
         with suppress(SketchseekError, OSError):  # the contours have said so
-            rows[i] = _remembered(path, describer)
+            known = _remembered(path, describer, version)
+            rows[i] = known["descriptor"]
+            if tokens is not None:
+                tokens[i] = known["tokens"]
         if progress:
-            progress(i + 1, len(data.photos))
-    return rows
+            progress(i + 1, count)
+    return PhotoFeatures(describer, rows, tokens)
 
 
-def _remembered(path: Path, describer: PictureDescriber) -> NDArray[np.float16]:
-    content = path.read_bytes()
-    key = hashlib.sha256(f"{describer.version} ".encode() + content).hexdigest()
-    kept = cache_folder().parent / "descriptors" / key[:2] / f"{key[2:]}.npy"
-    try:
-        return np.asarray(np.load(kept, allow_pickle=False))
-    except (OSError, ValueError):
-        pass  # not there yet, or cut short
-    vector = describer(load_picture(path).pixels).astype(np.float16)
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    partial = kept.with_suffix(f".{os.getpid()}.npy")
-    np.save(partial, vector)
-    partial.replace(kept)
-    return vector
+def _remembered(path: Path, describer: PictureDescriber, version: str) -> dict[str, NDArray[np.generic]]:
+    key = hashlib.sha256(f"{version} ".encode() + path.read_bytes()).hexdigest()
+    kept = cache_folder().parent / "descriptors" / key[:2] / f"{key[2:]}.features"
+    known = load_arrays(kept)
+    if known is None:
+        seen, tokens = describer.with_tokens(load_picture(path).pixels)
+        known = {"descriptor": seen.astype(np.float16)}
+        if tokens is not None:
+            known["tokens"] = tokens
+        save_arrays(kept, **known)
+    return known

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..contours.drawing import Sketch
-from ..depiction import Depiction, PictureDescriber, Pictures
 from ..search.options import Options
 from ..search.search import find
 from ..search.view import View
 from ..shape.engine import Ids
+from .depiction import PhotoFeatures
 from .experiment import Experiment
 
 FEW_KINDS = 5
@@ -53,22 +53,14 @@ class Trial:
 
 @dataclass(frozen=True)
 class Described:
-    """A collection whose pictures' descriptors are at hand, so that parts of it can be searched.
-
-    stored : (n, d), as an index keeps them.
-    """
+    """A collection whose pictures' features are at hand, so that parts of it can be searched."""
 
     view: View
-    stored: NDArray[np.float16] | None = None
-    describer: PictureDescriber | None = None
-    prior: NDArray[np.float32] | None = None
+    features: PhotoFeatures | None = None
 
     def part(self, ids: Ids) -> View:
         """Some of the pictures, numbered anew."""
-        depiction = None
-        if self.stored is not None:
-            pictures = Pictures(self.stored[ids], self.prior)
-            depiction = Depiction(lambda: pictures, lambda _: self.describer)
+        depiction = None if self.features is None else self.features.part(ids).depiction()
         return self.view.part(ids, lambda: depiction)
 
 

@@ -16,6 +16,8 @@ SHOWN = 20
 """How many hits a person looks at: boxes are judged among these."""
 DEPTHS = (5, 10, 20, 25, 50)
 """Where precision is measured: 20 as the paper does on ETHZ, the others as in its large-scale table."""
+RECALLS = (1, 5, 10)
+"""Among how many first hits the one picture that was drawn is looked for."""
 WELL_PLACED = 0.5
 """IoU from which a box counts as found."""
 
@@ -80,7 +82,7 @@ def summary(data: DataSet, scores: Sequence[QueryScore], method: str) -> dict[st
     }
     ranks = [s.instance_rank for s in scores if s.instance_rank is not None]
     if ranks:
-        columns["instance_recall@10"] = ([r <= 10 for r in ranks], None)
+        columns |= {f"instance_recall@{k}": ([r <= k for r in ranks], None) for k in RECALLS}
     placed = [s.placed for s in scores]
     if sum(placed):
         columns["box_iou"] = ([s.iou for s in scores], placed)

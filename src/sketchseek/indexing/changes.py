@@ -8,8 +8,9 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ..contours.objects import Stat, fetch, is_object
-from ..contours.source import open_regular
+from ..contours.objects import Stat, fetch, is_object, look
+from ..contours.source import open_regular, read_source
+from ..contours.volumes import file_of, volume_and_page
 from ..errors import SketchseekError
 from .walk import Walk, below
 
@@ -29,14 +30,20 @@ class Known:
     failure: str | None
     smallest: float | None
     expanded: bool
+    keyworded: bool = True
 
     def lacks(self, *, expand: bool, smallest: float) -> bool:
         """Whether it lacks something that is wanted."""
-        return (expand and self.lacks_expansion) or self.lacks_views(smallest)
+        return (expand and self.lacks_expansion) or self.lacks_views(smallest) or self.lacks_keywords
 
     def lacks_views(self, smallest: float) -> bool:
         """Whether it is a picture with other views than those for things as small as that."""
         return self.failure is None and self.smallest != smallest
+
+    @property
+    def lacks_keywords(self) -> bool:
+        """Whether it is a picture in which nobody has looked for keywords."""
+        return self.failure is None and not self.keyworded
 
     @property
     def lacks_expansion(self) -> bool:
@@ -49,7 +56,7 @@ class Changes:
     """What is to be done, and what isn't.
 
     fresh : pictures that the index doesn't know. altered : those whose size or time is another.
-    bare : those as they were that lack views or the descriptor for expansion; the altered may lack them, too.
+    bare : those as they were that lack views, keywords or the descriptor for expansion, as the altered may.
     same : those to leave. vanished : those that are no longer there. doubles : further rows of one path.
     """
 
@@ -137,6 +144,7 @@ def moves(
 def gone_with(path: bytes) -> bytes | None:
     """The highest folder, or the path itself, that is not there; None when it is, or nobody can tell."""
     gone = None
+    path = file_of(path)
     while path and not is_object(path):
         try:
             os.lstat(path)
@@ -161,6 +169,10 @@ def digest_of_file(path: bytes) -> tuple[bytes, Stat] | None:
             found, data = fetch(path)
             return digest_of(data), found
         now = time.time_ns()
+        if volume_and_page(path)[1] is not None:
+            found = look(path)
+            data = read_source(os.fsdecode(path))
+            return digest_of(data), Stat(found.size, trusted(found.modified, now))
         with open_regular(path) as file:
             before = os.fstat(file.fileno())
             digest = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).digest()

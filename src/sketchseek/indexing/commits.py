@@ -17,7 +17,7 @@ from ..contours.objects import Stat
 from ..errors import DamagedError, SketchseekError
 from ..storage.durable import uninterrupted
 from ..storage.location import reading
-from ..storage.schema import schema_of, thumbnail_sum
+from ..storage.schema import Expansion, schema_of, thumbnail_sum
 from ..storage.store import Change, Store
 from .changes import Known
 from .report import Report
@@ -63,11 +63,10 @@ class _Decided:
 
 def read_known(store: Store) -> list[Known]:
     """What the table knows, without vectors."""
-    columns = {name: name for name in _COLUMNS}
-    if store.recipe.expansion is not None:
-        columns["expanded"] = "expansion IS NOT NULL"
-        if store.recipe.expansion.tokens:
-            columns["expanded"] += " AND tokens IS NOT NULL"
+    columns = {name: name for name in _COLUMNS} | {"keyworded": "keywords IS NOT NULL"}
+    wanted = store.recipe.wanted
+    if wanted is not None:
+        columns["expanded"] = " AND ".join(f"{name} IS NOT NULL" for name in _filled(wanted))
     with reading(store.location):
         return _known_of(store.dataset.to_table(columns=columns))
 
@@ -75,7 +74,8 @@ def read_known(store: Store) -> list[Known]:
 def _known_of(table: pa.Table) -> list[Known]:
     lists = {name: table[name].to_pylist() for name in table.column_names}
     expanded = lists.get("expanded") or [False] * len(table)
-    return [Known(*row) for row in zip(*(lists[name] for name in _COLUMNS), expanded, strict=True)]
+    columns = (*(lists[name] for name in _COLUMNS), expanded, lists["keyworded"])
+    return [Known(*row) for row in zip(*columns, strict=True)]
 
 
 def _by_path(known: Iterable[Known]) -> dict[bytes, Known]:
@@ -101,6 +101,7 @@ class Commits:
     def __init__(self, store: Store, known: Iterable[Known], report: Report) -> None:
         self.known = _by_path(known)
         self._store = store
+        self._network = store.recipe.wanted
         self._version = store.version
         self._report = report
         self._items: dict[bytes, Item] = {}
@@ -201,7 +202,7 @@ class Commits:
             if isinstance(item, Same):
                 if row is None or row.digest != item.digest:
                     continue
-                lacked = item.expansion is not None or item.shape is not None
+                lacked = any(x is not None for x in (item.expansion, item.shape, item.keywords))
                 if lacked or (item.size, item.modified) != (row.size, row.modified):
                     rewritten[row.id] = item
                 elif row.failure is None:
@@ -218,7 +219,7 @@ class Commits:
             identifier = row.id if row is not None else secrets.token_hex(8)
             if row is not None:
                 forget.append(row.id)
-            rows.append(_row(identifier, item))
+            rows.append(_row(identifier, item, self._columns()))
             decided.known.append(_known(identifier, item))
             if isinstance(item, Failed):
                 decided.failed.append((path, item.reason))
@@ -234,11 +235,18 @@ class Commits:
         decided.change = Change(_concatenated(tables), forget)
         return decided
 
+    def _columns(self) -> Sequence[str]:
+        """Where what this run's network has seen goes; nowhere, where others have changed their mind."""
+        recipe, mine = self._store.recipe, self._network
+        for there in (recipe.successor, recipe.expansion):
+            if mine is not None and there is not None and there.is_comparable(mine):
+                return there.columns
+        return ()
+
     def _rewrite(self, items: dict[str, Item], decided: _Decided, forget: list[str]) -> pa.Table:
         """The rows of pictures whose content is the same, with another path, time or expansion."""
         rows = self._store.whole_rows(list(items)).to_pylist()
-        expansion = self._store.recipe.expansion
-        wants_tokens = expansion is not None and bool(expansion.tokens)
+        wanted, columns = self._store.recipe.wanted, self._columns()
         for row in rows:
             item = items[row["id"]]
             forget.append(row["id"])
@@ -249,8 +257,9 @@ class Commits:
                 decided.moved += 1
             elif isinstance(item, Same):
                 row["size"], row["modified"] = item.size, item.modified
-                row["expansion"] = item.expansion or row["expansion"]
-                row["tokens"] = item.tokens or row["tokens"]
+                for name, value in zip(columns, (item.expansion, item.tokens), strict=False):
+                    row[name] = value or row[name]
+                row["keywords"] = row["keywords"] if item.keywords is None else item.keywords
                 if item.shape is not None:
                     row.update(asdict(item.shape))
                 if row["failure"] is not None:
@@ -262,8 +271,9 @@ class Commits:
                 else:
                     decided.unchanged += 1
             known = {name: row[name] for name in _COLUMNS}
-            expanded = row["expansion"] is not None and (row["tokens"] is not None or not wants_tokens)
-            decided.known.append(Known(**known, expanded=expanded))
+            expanded = wanted is not None and all(row[name] is not None for name in _filled(wanted))
+            keyworded = row["keywords"] is not None
+            decided.known.append(Known(**known, expanded=expanded, keyworded=keyworded))
         return table_of(rows, self._store)
 
 
@@ -307,10 +317,17 @@ def _known(identifier: str, item: Described | Failed) -> Known:
     return Known(identifier, item.path, item.size, item.modified, item.digest, failure, smallest, expanded)
 
 
-def _row(identifier: str, item: Described | Failed) -> dict[str, Any]:
+def _filled(wanted: Expansion) -> Sequence[str]:
+    """The columns that are to have something."""
+    return wanted.columns[: 2 if wanted.tokens else 1]
+
+
+def _row(identifier: str, item: Described | Failed, columns: Sequence[str]) -> dict[str, Any]:
+    """columns : where what the network has seen goes."""
     row: dict[str, Any] = {"id": identifier, "width": 0, "height": 0, "failure": None}
+    names = {"reason": "failure", **dict(zip(("expansion", "tokens"), columns, strict=False))}
     for name in item.__slots__:
-        row["failure" if name == "reason" else name] = getattr(item, name)
+        row[names.get(name, name)] = getattr(item, name)
     if isinstance(item, Described):
         row.update(asdict(item.shape))
     row["thumbnail_sum"] = thumbnail_sum(row.get("thumbnail"))

@@ -17,6 +17,7 @@ from fnmatch import fnmatch
 from itertools import chain
 
 from ..contours.objects import Stat, is_object, listed, look
+from ..contours.volumes import PAGED, can_read_pdf, file_of, suffix
 from ..errors import SketchseekError
 
 SUFFIXES = frozenset(
@@ -117,10 +118,16 @@ def below(roots: Iterable[bytes]) -> Callable[[bytes], bool]:
     def is_below(path: bytes) -> bool:
         path = path.rstrip(b"/")
         while path and path not in places:
-            path = path.rpartition(b"/")[0]
+            path = above(path)
         return path in places
 
     return is_below
+
+
+def above(path: bytes) -> bytes:
+    """The folder of a file, or the volume of a page."""
+    volume = file_of(path)
+    return volume if volume != path else path.rpartition(b"/")[0]
 
 
 def holding(places: Iterable[bytes], paths: Iterable[bytes]) -> set[bytes]:
@@ -131,7 +138,7 @@ def holding(places: Iterable[bytes], paths: Iterable[bytes]) -> set[bytes]:
         at = path
         while at and at not in found:
             found.add(at)
-            at = at.rpartition(b"/")[0]
+            at = above(at)
     return {place for key, place in asked.items() if key in found or (found and not key)}
 
 
@@ -169,7 +176,7 @@ def walk(
 def _is_folder(root: bytes, seen: Walk) -> bool:
     """Whether a root is one; otherwise it is noted as what it is."""
     try:
-        found = os.stat(root)
+        found = os.stat(file_of(root))
     except (FileNotFoundError, NotADirectoryError):
         seen.missing.append(root)
         return False
@@ -288,7 +295,7 @@ def _list_objects(folder: bytes, rules: Rules, found: Listing) -> None:
             continue
         if shown is None:
             found.folders.append(path)
-        elif _has_suffix(path):
+        elif _has_suffix(path) and suffix(path) not in PAGED:  # a volume would be fetched again for each page
             found.files[path] = (shown.size, shown.modified)
 
 
@@ -337,7 +344,8 @@ def _reason(error: Exception) -> str:
 
 
 def _has_suffix(name: bytes) -> bool:
-    return os.path.splitext(name)[1].lower() in SUFFIXES
+    end = suffix(name)
+    return end in SUFFIXES or (end in PAGED and (end != b".pdf" or can_read_pdf()))
 
 
 def _is_excluded(path: bytes, rules: Rules) -> bool:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
+from ..contours.child import machine_failed
 from ..contours.limits import MAX_BYTES
 from ..contours.objects import Stat, fetch, is_object, look
 from ..contours.source import open_regular
+from ..contours.volumes import PAGED, count_pages, read_page, suffix, volume_and_page
 from ..errors import SketchseekError
 from ..storage.schema import Recipe
 from .changes import digest_of, trusted
@@ -28,12 +31,14 @@ class Task:
     digest : the content the index knows, if any: a file with the same content isn't described again.
     lacks_expansion : what the index knows lacks the descriptor for expansion or tokens, which are wanted.
     lacks_views : it has other views than those that are wanted.
+    lacks_keywords : nobody has looked for keywords in it.
     """
 
     path: bytes
     digest: bytes | None = None
     lacks_expansion: bool = False
     lacks_views: bool = False
+    lacks_keywords: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +59,10 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A picture's row. `expansion` is raw bytes, of float16; `tokens` are made in the same look."""
+    """A picture's row. `expansion` is raw bytes, of float16; `tokens` are made in the same look.
+
+    keywords : of the file's metadata, one a line.
+    """
 
     path: bytes
     size: int
@@ -66,6 +74,7 @@ class Described:
     shape: Shape
     expansion: bytes | None
     tokens: bytes | None = None
+    keywords: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +88,7 @@ class Same:
     expansion: bytes | None = None
     shape: Shape | None = None
     tokens: bytes | None = None
+    keywords: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,16 +140,17 @@ class Reader:
         _check("edge detector", recipe.detector, recipe.detector_version, self.detector)
         self.describer: Any = None
         self.wants_tokens = False
-        if recipe.expansion is not None:
+        wanted = recipe.wanted
+        if wanted is not None:
             from ..depiction import get_describer
 
-            self.describer = get_describer(recipe.expansion.name, device=device)
-            _check("picture network", recipe.expansion.name, recipe.expansion.version, self.describer)
-            self.wants_tokens = bool(recipe.expansion.tokens)
+            self.describer = get_describer(wanted.name, device=device)
+            _check("picture network", wanted.name, wanted.version, self.describer)
+            self.wants_tokens = bool(wanted.tokens)
             here = self.describer.tokens
-            if self.wants_tokens and (here is None or here.version != recipe.expansion.tokens):
+            if self.wants_tokens and (here is None or here.version != wanted.tokens):
                 raise SketchseekError(
-                    f"This index holds tokens {recipe.expansion.tokens} of pictures, and here are "
+                    f"This index holds tokens {wanted.tokens} of pictures, and here are "
                     f"{'none' if here is None else here.version}: it can be searched, but to add pictures, "
                     "index them again in another place."
                 )
@@ -151,32 +162,34 @@ class Reader:
         except FileNotFoundError:
             return Gone(task.path)
         except SketchseekError as error:
-            return self._unread(task.path, str(error))
+            # Of a file that was not read the reason is all that is known; of a page it is what is in it.
+            known = _is_in_volume(task.path) and not machine_failed(error)
+            return self._unread(task.path, str(error), digest_of(str(error).encode()) if known else b"")
         except OSError as error:
             return self._unread(task.path, error.strerror or str(error))
         try:
             if content.digest == task.digest:
                 looked = self._look_alone(content.data) if task.lacks_expansion else (None, None)
                 shape = self._shape(self._contours(content.data)) if task.lacks_views else None
-                return Same(
-                    task.path, content.size, content.modified, content.digest, looked[0], shape, looked[1]
-                )
+                keywords = _keywords(content.data) if task.lacks_keywords else None
+                stat = content.size, content.modified, content.digest
+                return Same(task.path, *stat, looked[0], shape, looked[1], keywords)
             return self._describe(task.path, content)
         except SketchseekError as error:
-            digest = b"" if _machine_failed(error) else content.digest
+            digest = b"" if machine_failed(error) else content.digest
             return Failed(task.path, content.size, content.modified, digest, str(error))
         except Exception as error:
             reason = f"unexpected {type(error).__name__}: {error}"
             return Failed(task.path, content.size, content.modified, b"", reason)
 
-    def _unread(self, path: bytes, reason: str) -> Result:
+    def _unread(self, path: bytes, reason: str, digest: bytes = b"") -> Result:
         try:
             found = look(path)
         except OSError:
             return Gone(path)
         except SketchseekError:  # a store that does not answer
             found = Stat(0, 0)
-        return Failed(path, found.size, found.modified, b"", reason)
+        return Failed(path, found.size, found.modified, digest, reason)
 
     def _look_alone(self, data: bytes) -> tuple[bytes | None, bytes | None]:
         from ..contours.picture import load_picture
@@ -246,20 +259,14 @@ class Reader:
             shape=self._shape(contours),
             expansion=expansion,
             tokens=tokens,
+            keywords=_keywords(content.data),
         )
 
 
-def _machine_failed(error: BaseException) -> bool:
-    """Whether there was too little memory, or the system refused something, behind what is said of a picture.
+def _keywords(data: bytes) -> str:
+    from ..words.keywords import read_keywords
 
-    A decoder's own complaints may be OSErrors, too, but have no number.
-    """
-    behind: BaseException | None = error
-    while behind is not None:
-        if isinstance(behind, MemoryError) or (isinstance(behind, OSError) and behind.errno is not None):
-            return True
-        behind = behind.__cause__
-    return False
+    return "\n".join(read_keywords(data))
 
 
 def read_steadily(path: bytes, attempts: int = 3) -> _Content:
@@ -270,11 +277,33 @@ def read_steadily(path: bytes, attempts: int = 3) -> _Content:
     """
     for attempt in range(attempts):
         now = time.time_ns()
-        before, data, after = _read_object(path) if is_object(path) else _read_file(path)
-        if before == after and len(data) == after.size:
+        before, data, after = _read(path)
+        if before == after and (_is_in_volume(path) or len(data) == after.size):
             return _Content(data, after.size, trusted(after.modified, now), digest_of(data))
         time.sleep(0.1 * (attempt + 1))
     raise SketchseekError("The file kept changing while it was read.")
+
+
+def _is_in_volume(path: bytes) -> bool:
+    """Whether it is a page, or a volume that could not be taken to pages."""
+    return volume_and_page(path)[1] is not None or (suffix(path) in PAGED and not is_object(path))
+
+
+def _read(path: bytes) -> tuple[Stat, bytes, Stat]:
+    if is_object(path):
+        return _read_object(path)
+    return _read_page(path) if _is_in_volume(path) else _read_file(path)
+
+
+def _read_page(path: bytes) -> tuple[Stat, bytes, Stat]:
+    volume, page = volume_and_page(path)
+    before = look(volume)
+    if page is None:
+        count_pages(volume)  # says what is wrong with it
+        raise SketchseekError("Its pages were not listed.") from OSError(
+            errno.EAGAIN, "listed by another run"
+        )
+    return before, read_page(volume, page), look(volume)
 
 
 def _read_file(path: bytes) -> tuple[Stat, bytes, Stat]:

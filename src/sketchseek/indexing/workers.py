@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from multiprocessing.connection import wait
 
 from ..contours.child import how_it_ended, start
+from ..contours.volumes import file_of
 from ..errors import SketchseekError
 from ..storage.schema import Recipe
 from .worker import Failed, Gone, Result, Task
@@ -154,7 +155,7 @@ class Workers:
 def unread(task: Task, reason: str) -> Result:
     """The result for a picture whose reader did not come back; it is tried again by a later run."""
     try:
-        found = os.stat(task.path)
+        found = os.stat(file_of(task.path))
     except OSError:
         return Gone(task.path)
     return Failed(task.path, found.st_size, found.st_mtime_ns, b"", reason)

@@ -13,6 +13,7 @@ from urllib.parse import quote
 import numpy as np
 
 from ..contours.drawing import path_data
+from ..contours.volumes import volume_and_page
 
 if TYPE_CHECKING:
     from ..contours.drawing import Sketch
@@ -99,7 +100,10 @@ def painted_png(hit: Hit) -> bytes:
 
 def address_of(picture: str) -> str:
     """What a browser opens: the file, its name in whatever bytes it has; a URI is one already."""
-    return f"file://{quote(os.fsencode(picture))}" if picture.startswith("/") else picture
+    if not picture.startswith("/"):
+        return picture
+    file, page = volume_and_page(picture)
+    return f"file://{quote(os.fsencode(file))}" + (f"#page={page}" if page else "")
 
 
 def as_text(name: str) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
+from ..contours.volumes import volume_and_page
 from ..errors import SketchseekError
 from ..output.html import as_text
 
@@ -76,14 +77,21 @@ def labelled(
 ) -> tuple[list[Label], list[str]]:
     """The label of each picture, known by its published name, its path, its file name or that without suffix.
 
+    A page is also known by the name of its volume, and its link leads to the page.
+
     And what those labels call it that belong to no picture.
     """
     used: set[str] = set()
     found = []
     for path, name in zip(paths, names, strict=True):
         file = PurePosixPath(as_text(path))
-        key = next((key for key in (name, str(file), file.name, file.stem) if key in labels), None)
-        found.append(labels[key] if key is not None else Label())
+        volume, page = volume_and_page(file.name)
+        key = next((k for k in (name, str(file), file.name, volume, file.stem) if k in labels), None)
+        label = labels[key] if key is not None else Label()
+        if key == volume and page is not None:
+            at = f"#page={page}" if label.link and "#" not in label.link else ""
+            label = Label(label.title and f"{label.title}, page {page}", label.link + at)
+        found.append(label)
         used.update([key] if key is not None else [])
     return found, [key for key in labels if key not in used]
 

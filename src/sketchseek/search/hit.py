@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,18 +29,6 @@ class Pose:
     rotation: float
     dx: float
     dy: float
-
-    def in_picture(self, frame: Sequence[float], size: tuple[int, int]) -> Pose:
-        """A pose in the 400-pixel frame of a part (x0, y0, x1, y1) of a picture -> the one in the picture."""
-        x0, y0, x1, y1 = frame
-        share = max(x1 - x0, y1 - y0) / max(size)
-        pixel = FRAME / max(size)
-        return replace(
-            self,
-            scale=self.scale * share,
-            dx=self.dx * share + ((x0 + x1) - size[0]) / 2 * pixel,
-            dy=self.dy * share + ((y0 + y1) - size[1]) / 2 * pixel,
-        )
 
     def to_pixels(self, xy: NDArray[np.float32], size: tuple[int, int]) -> NDArray[np.float32]:
         """Points (n, 2) of the drawing's frame -> pixels of a picture of that size (width, height)."""
@@ -159,14 +147,6 @@ class Hit:
 def degrees(radians: float) -> float:
     """An angle as it is printed: clockwise, in [-180, 180]."""
     return round(float(np.rad2deg(radians)), 1)
-
-
-def overlap(a: Box, b: Box) -> float:
-    """The part of the smaller of two boxes that lies in the other, in [0, 1]."""
-    width = min(a[2], b[2]) - max(a[0], b[0])
-    height = min(a[3], b[3]) - max(a[1], b[1])
-    smaller = min((box[2] - box[0]) * (box[3] - box[1]) for box in (a, b))
-    return max(width, 0.0) * max(height, 0.0) / smaller if smaller > 0 else 0.0
 
 
 class Hits(list[Hit]):

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterable
 from dataclasses import replace
 
+from ..contours.volumes import file_of
 from .hit import Hits
 
 PATIENCE_S = 0.25
@@ -37,7 +38,7 @@ def _gone(pictures: Iterable[str]) -> set[str]:
     def look() -> None:
         for path in paths:
             try:
-                os.stat(path)
+                os.stat(file_of(path))
             except (FileNotFoundError, NotADirectoryError):
                 gone.add(path)
             except (OSError, ValueError):

@@ -59,6 +59,7 @@ class View:
     ids : (n,) bytes, each picture's name in the collection.
     path : number -> the picture's absolute path or URI.
     thumbnail : id -> a small WebP.
+    keywords : number -> what the picture's file says of it, one keyword or sentence a line.
     load_depiction : gives what the pictures depict, or None where nobody described that; called once, when
         that is first asked for.
     method : how it is searched by shape unless somebody says how.
@@ -72,6 +73,7 @@ class View:
     ids: Sequence[bytes] | NDArray[np.bytes_]
     path: Callable[[int], str]
     thumbnail: Callable[[str], bytes]
+    keywords: Callable[[int], str] = lambda _: ""
     load_depiction: Callable[[], Depiction | None] = lambda: None
     method: str = "exhaustive"
     _loading: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
@@ -117,6 +119,7 @@ class View:
             is_line_art=self.is_line_art[ids],
             ids=[self.ids[i] for i in ids],
             path=lambda number: self.path(int(ids[number])),
+            keywords=lambda number: self.keywords(int(ids[number])),
             load_depiction=load_depiction,
         )
 
@@ -141,7 +144,8 @@ class View:
         """What the pictures are called."""
         from ..words import NameIndex
 
-        return NameIndex([self.path(number) for number in range(len(self))])
+        numbers = range(len(self))
+        return NameIndex([self.path(number) for number in numbers], [self.keywords(n) for n in numbers])
 
     def id(self, number: int) -> str:
         """The id of a picture."""

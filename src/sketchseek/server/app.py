@@ -30,6 +30,7 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from .. import __version__
+from ..contours.child import machine_failed
 from ..errors import SketchseekError
 from ..output.html import as_text
 from .archive import archive
@@ -218,6 +219,8 @@ class Service:
         except ValidationError as error:
             raise HTTPException(422, first_fault(error)) from None
         except SketchseekError as error:
+            if machine_failed(error):
+                raise
             raise HTTPException(422, str(error)) from None
         except MultiPartException as error:
             raise HTTPException(400, error.message) from None
@@ -341,6 +344,18 @@ class Service:
             return file_response(request, file)
         return await self.made(request, identifier, "image/webp", self.decoder.webp)
 
+    async def volume(self, request: Request, identifier: str) -> Response:
+        """The file that a picture is a page of: a PDF opens in the browser, all else is saved."""
+        file: File = await self.off_loop(self.library.volume, identifier)
+        response = file_response(request, file)
+        if (
+            file.media_type == "application/pdf"
+        ):  # what browsers show it with is theirs, and can't be boxed in
+            response.headers["content-security-policy"] = "default-src 'none'; object-src 'self'"
+        else:
+            response.headers["content-disposition"] = "attachment"
+        return response
+
     async def contours(self, request: Request, identifier: str) -> Response:
         """What the program saw in a picture."""
         detector = (await self.off_loop(self.library.ready)).recipe.detector
@@ -372,6 +387,8 @@ class Service:
                 kind=kind,
             )
         except SketchseekError as error:
+            if machine_failed(error):
+                raise
             raise NoPictureError(str(error)) from None
         return Response(content, media_type=kind, headers={"cache-control": "no-store"})
 
@@ -391,6 +408,8 @@ class Service:
             try:
                 content = await make(path)
             except SketchseekError as error:
+                if machine_failed(error):
+                    raise
                 raise NoPictureError(str(error)) from None
             self.library.cache.put(etag, content)
         return file_response(request, File(media_type, etag, content))
@@ -712,6 +731,15 @@ def add_routes(app: FastAPI, service: Service) -> None:
     )
     async def thumbnail(id: Identifier, request: Request) -> Response:
         return await service.thumbnail(request, id)
+
+    @app.get(
+        "/api/pictures/{id}/volume",
+        response_class=Response,
+        responses=picture_responses("application/*"),
+        summary="The volume that a picture is a page of",
+    )
+    async def volume(id: Identifier, request: Request) -> Response:
+        return await service.volume(request, id)
 
     @app.get(
         "/api/pictures/{id}/contours",

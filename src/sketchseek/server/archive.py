@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import re
 import unicodedata
 import zipfile
 from collections.abc import Iterable, Iterator
 from itertools import chain, count
 
-from ..contours.source import open_regular
+from ..contours.source import open_regular, read_source
+from ..contours.volumes import volume_and_page
 from ..errors import SketchseekError
 from ..output.html import as_text
 
@@ -48,17 +50,34 @@ def archive(paths: Iterable[str]) -> Iterator[bytes]:
     with zipfile.ZipFile(pipe, "w", zipfile.ZIP_STORED) as file:  # type: ignore[call-overload]
         for path in paths:
             try:
-                source = open_regular(path)
+                source, name = _opened(path)
             except (OSError, ValueError, SketchseekError):
                 gone.append(as_text(path))
                 continue
-            with source, file.open(unused_name(path, taken), "w", force_zip64=True) as entry:
+            with source, file.open(unused_name(name, taken), "w", force_zip64=True) as entry:
                 while chunk := source.read(CHUNK):
                     entry.write(chunk)
                     yield pipe.take()
         if gone:
             file.writestr(MISSING, "".join(f"{path}\n" for path in gone))
     yield pipe.take()
+
+
+def _opened(path: str) -> tuple[io.BufferedIOBase, str]:
+    """A picture's file and its name; of a page, a picture of it."""
+    if volume_and_page(path)[1] is None:
+        return open_regular(path), path
+    from PIL import Image
+
+    data = read_source(path)  # made by the process that opens volumes
+    if data[:1] == b"<":
+        return io.BytesIO(data), f"{path}.svg"
+    if data[:2] != b"BM":
+        is_jpeg = data[:2] == b"\xff\xd8"
+        return io.BytesIO(data), f"{path}.{'jpg' if is_jpeg else 'tif'}"
+    out = io.BytesIO()
+    Image.open(io.BytesIO(data), formats=["BMP"]).save(out, "PNG", compress_level=1)
+    return io.BytesIO(out.getvalue()), f"{path}.png"
 
 
 def unused_name(path: str, taken: set[str]) -> str:

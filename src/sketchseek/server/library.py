@@ -13,8 +13,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..contours.limits import MAX_VOLUME_BYTES
 from ..contours.objects import fetch, is_object, look
 from ..contours.source import open_regular
+from ..contours.volumes import volume_and_page
 from ..errors import NoIndexError, SketchseekError
 from ..output.html import as_text
 
@@ -171,6 +173,8 @@ class Library:
     def picture(self, identifier: str) -> File | None:
         """The picture's own file, where every browser can show it and could not run it; None where not."""
         path, tag = self.locate(identifier)
+        if volume_and_page(path)[1] is not None:
+            return None
         try:
             if is_object(path):
                 content = fetch(path)[1]
@@ -185,6 +189,20 @@ class Library:
             file.close()
             return None
         return File(media_type, etag("picture", identifier, status.st_mtime_ns, status.st_size), file)
+
+    def volume(self, identifier: str) -> File:
+        """The file that a picture is a page of."""
+        path, _ = self.locate(identifier)
+        volume, page = volume_and_page(path)
+        if page is None:
+            raise NoPictureError("This picture is no page of a volume.")
+        try:
+            file = open_regular(volume, limit=MAX_VOLUME_BYTES)
+        except (OSError, SketchseekError):
+            raise NoPictureError("The volume of this page can no longer be read.") from None
+        status, head = os.fstat(file.fileno()), file.peek(1024)[:1024]
+        media_type = "application/pdf" if b"%PDF-" in head else "application/octet-stream"
+        return File(media_type, etag("volume", identifier, status.st_mtime_ns, status.st_size), file)
 
     def locate(self, identifier: str, kind: str = "picture") -> tuple[str, str]:
         """Where a picture's file is, and a tag for what is made of it; NoPictureError where it is gone."""

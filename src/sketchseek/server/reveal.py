@@ -15,6 +15,7 @@ from pathlib import Path
 
 from starlette.requests import Request
 
+from ..contours.volumes import file_of
 from ..errors import SketchseekError
 from .security import host_name, is_loopback, is_origin_of
 
@@ -47,6 +48,7 @@ def can_reveal() -> bool:
 
 def reveal(path: str) -> None:
     """Open the folder of a file, with the file selected where the file manager can."""
+    path = file_of(path)
     for command in commands(path):
         if shutil.which(command[0]) and _runs(command):
             return

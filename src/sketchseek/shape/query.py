@@ -140,9 +140,3 @@ def turned_fit(points: Points, rotation: float) -> float:
     turned = points.rotated(rotation)
     before, after = (max(float(np.ptp(p.x)), float(np.ptp(p.y))) for p in (points, turned))
     return before / after if after > 0 else 1.0
-
-
-def posed(points: Points, scale: float, rotation: float) -> Points:
-    """The drawing turned, then shrunk, about its centre."""
-    turned = points.rotated(rotation) if rotation else points
-    return turned.scaled(scale)

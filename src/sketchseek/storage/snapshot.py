@@ -46,6 +46,7 @@ class Snapshot:
     """The pictures of one version, in the table's order, and their views, picture after picture.
 
     ids : (n,) bytes. paths : (m,) uint8, all paths after one another; path_ends : (n,) where each ends.
+    keywords, keyword_ends : the same of keywords, in UTF-8, one a line.
     width, height : (n,) int32. is_line_art : (n,) bool. views : (n,) int32, how many each has.
     codes : (v, D) int8. norms : (v, S, 3) float32.
     frames : (v, 4) float32, x0, y0, x1, y1 of the part of its picture that each describes, in its pixels.
@@ -63,6 +64,8 @@ class Snapshot:
     ids: NDArray[np.bytes_]
     paths: NDArray[np.uint8]
     path_ends: NDArray[np.int64]
+    keywords: NDArray[np.uint8]
+    keyword_ends: NDArray[np.int64]
     width: NDArray[np.int32]
     height: NDArray[np.int32]
     is_line_art: NDArray[np.bool_]
@@ -84,8 +87,11 @@ class Snapshot:
 
     def path(self, number: int) -> str:
         """The path of a picture; bytes that are no text come as Python's file functions want them."""
-        start = int(self.path_ends[number - 1]) if number else 0
-        return os.fsdecode(self.paths[start : int(self.path_ends[number])].tobytes())
+        return os.fsdecode(_text(self.paths, self.path_ends, number))
+
+    def keywords_of(self, number: int) -> str:
+        """The keywords in a picture's file, one a line."""
+        return _text(self.keywords, self.keyword_ends, number).decode()
 
     def rows(self, numbers: Iterable[int]) -> Iterator[dict[str, Any]]:
         """What it knows of pictures, as columns of the table: all but size, time, digest and thumbnail."""
@@ -106,6 +112,7 @@ class Snapshot:
                 "windows": self.codes[others].tobytes(),
                 "window_frames": self.frames[others].tobytes(),
                 "smallest": self.recipe.smallest,
+                "keywords": self.keywords_of(number),
                 "expansion": None if vector is None or np.isnan(vector).any() else vector.tobytes(),
             }
 
@@ -128,14 +135,16 @@ class Snapshot:
         )
         old = before if grown else None
         parts = read_pictures(current, fragments[len(old.fragments) :] if old is not None else fragments)
-        lengths = np.concatenate([part.pop("path_lengths") for part in parts])
+        lengths = {name: [part.pop(f"{name}_lengths") for part in parts] for name in TEXTS}
         if old is not None:
             parts.insert(0, {name: getattr(old, name) for name in parts[0]})
-            lengths = np.concatenate([np.diff(old.path_ends, prepend=0), lengths])
+            for name in TEXTS:
+                lengths[name].insert(0, np.diff(getattr(old, f"{name}_ends"), prepend=0))
         arrays: dict[str, Any] = {
             name: np.concatenate([part.pop(name) for part in parts]) for name in list(parts[0])
         }
-        arrays["path_ends"] = np.cumsum(lengths, dtype=np.int64)
+        for name in TEXTS:
+            arrays[f"{name}_ends"] = np.cumsum(np.concatenate(lengths[name]), dtype=np.int64)
         return cls(current.number, current.identity, recipe, names, **arrays)
 
     @classmethod
@@ -186,9 +195,10 @@ class Snapshot:
                 return None
             content = np.memmap(file, np.uint8, "r")
         arrays = {entry.name: entry.of(content) for entry in listing}
-        ends = arrays["path_ends"]
-        if (np.diff(ends, prepend=0) < 0).any() or int(ends[-1] if n else 0) != len(arrays["paths"]):
-            return None
+        for text in TEXTS:
+            ends, letters = arrays[f"{text}_ends"], arrays[f"{text}s"]
+            if (np.diff(ends, prepend=0) < 0).any() or int(ends[-1] if n else 0) != len(letters):
+                return None
         if (arrays["views"] < 1).any() or arrays["views"].sum() != len(arrays["codes"]):
             return None
         version = int(header["version"])
@@ -277,6 +287,7 @@ class _Mapping:
 _LAYOUT: dict[str, tuple[str, Callable[[Recipe], tuple[int, ...]]]] = {
     "ids": ("|S16", lambda _: ()),
     "path_ends": ("<i8", lambda _: ()),
+    "keyword_ends": ("<i8", lambda _: ()),
     "width": ("<i4", lambda _: ()),
     "height": ("<i4", lambda _: ()),
     "is_line_art": ("|b1", lambda _: ()),
@@ -287,20 +298,25 @@ _LAYOUT: dict[str, tuple[str, Callable[[Recipe], tuple[int, ...]]]] = {
     "expansion": ("<f2", lambda recipe: (recipe.expansion.dimension if recipe.expansion else 0,)),
     "tokens": ("|u1", lambda recipe: (recipe.expansion.token_bytes if recipe.expansion else 0,)),
     "paths": ("|u1", lambda _: ()),
+    "keywords": ("|u1", lambda _: ()),
 }
 """Type of each array, and its shape after the first axis."""
 _OF_VIEWS = ("codes", "norms", "frames")
+TEXTS = ("path", "keyword")
+"""Arrays of letters, with an s, and what says where in them the text of each picture ends."""
 
 
 def _check_layout(listing: list[_Entry], n: int, recipe: Recipe, size: int) -> None:
     """Raise ValueError unless the file lists the arrays that a snapshot has, inside itself."""
-    expected = set(_LAYOUT) - {name for name in ("expansion", "tokens") if name not in _depicted(recipe)}
+    stored = {"expansion": recipe.expansion, "tokens": recipe.expansion and recipe.expansion.tokens}
+    expected = set(_LAYOUT) - {name for name, there in stored.items() if not there}
     if {entry.name for entry in listing} != expected:
         raise ValueError("not the arrays of a snapshot")
     views = next(entry.shape[0] for entry in listing if entry.name == "codes")
     for entry in listing:
         dtype, shape = _LAYOUT[entry.name]
-        length = views if entry.name in _OF_VIEWS else entry.shape[0] if entry.name == "paths" else n
+        is_text = entry.name[:-1] in TEXTS
+        length = views if entry.name in _OF_VIEWS else entry.shape[0] if is_text else n
         fits = tuple(entry.shape) == (length, *shape(recipe))
         aligned = entry.offset >= 0 and entry.offset % _ALIGNMENT == 0
         if entry.dtype != dtype or not fits or not aligned or min(entry.shape) < 0 or entry.end > size:
@@ -334,7 +350,7 @@ def read_pictures(
 
     vectors : with codes, norms and expansion. part : of those pictures, only these, in the table's order.
     """
-    columns = ["id", "path", "width", "height", "is_line_art", "frame", "window_frames"]
+    columns = ["id", "path", "width", "height", "is_line_art", "frame", "window_frames", "keywords"]
     if vectors:
         columns += ["code", "norms", "windows"]
         columns += _depicted(version.recipe)
@@ -351,19 +367,23 @@ def _arrays_of(
     batch: pa.RecordBatch | pa.Table, recipe: Recipe, vectors: bool = True
 ) -> dict[str, NDArray[Any]]:
     paths = batch["path"].to_pylist()
+    keywords = [(text or "").encode() for text in batch["keywords"].to_pylist()]
     arrays = {
         "ids": np.array(batch["id"].to_pylist(), "S16"),
         "paths": np.frombuffer(b"".join(paths), np.uint8),
         "path_lengths": np.array([len(path) for path in paths], np.int64),
+        "keywords": np.frombuffer(b"".join(keywords), np.uint8),
+        "keyword_lengths": np.array([len(text) for text in keywords], np.int64),
         "width": batch["width"].to_numpy(),
         "height": batch["height"].to_numpy(),
         "is_line_art": np.array(batch["is_line_art"].to_pylist(), bool),
         **_views_of(batch, recipe, vectors),
     }
     if vectors and recipe.expansion is not None:
-        arrays["expansion"] = _expansion(batch["expansion"].to_pylist(), recipe.expansion.dimension)
+        expansion, tokens = recipe.expansion.columns
+        arrays["expansion"] = _expansion(batch[expansion].to_pylist(), recipe.expansion.dimension)
         if recipe.expansion.tokens:
-            arrays["tokens"] = _tokens(batch["tokens"].to_pylist(), recipe.expansion.token_bytes)
+            arrays["tokens"] = _tokens(batch[tokens].to_pylist(), recipe.expansion.token_bytes)
     return arrays
 
 
@@ -371,7 +391,7 @@ def _depicted(recipe: Recipe) -> list[str]:
     """The columns that say what pictures depict."""
     if recipe.expansion is None:
         return []
-    return ["expansion", "tokens"] if recipe.expansion.tokens else ["expansion"]
+    return list(recipe.expansion.columns[: 2 if recipe.expansion.tokens else 1])
 
 
 def _views_of(batch: pa.RecordBatch | pa.Table, recipe: Recipe, vectors: bool) -> dict[str, NDArray[Any]]:
@@ -414,6 +434,11 @@ def _norms(windows: NDArray[np.int8], recipe: Recipe) -> NDArray[np.float32]:
 def _matrix(column: Any) -> NDArray[Any]:
     chunked = getattr(column, "combine_chunks", lambda: column)()
     return chunked.flatten().to_numpy()  # type: ignore[no-any-return]
+
+
+def _text(letters: NDArray[np.uint8], ends: NDArray[np.int64], number: int) -> bytes:
+    start = int(ends[number - 1]) if number else 0
+    return letters[start : int(ends[number])].tobytes()
 
 
 def _expansion(values: list[bytes | None], dimension: int) -> NDArray[np.float16]:

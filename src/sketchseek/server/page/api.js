@@ -59,7 +59,11 @@ export const folders = () => ask("api/folders", { cache: "no-store" });
 export const reveal = (hit) => send(`${pictureURL(hit)}/reveal`, {});
 export const archiveURL = (hits) => `api/archive?${hits.map(({ id }) => `id=${encodeURIComponent(id)}`).join("&")}`;
 export const pictureURL = ({ id }) => `api/pictures/${encodeURIComponent(id)}`;
-export const originalURL = pictureURL;
+/** What is opened of a picture: its file; of a page, the volume at that page. */
+export function originalURL(hit) {
+  const page = hit.picture?.match(/#page=\d+$/);
+  return page ? `${pictureURL(hit)}/volume${page[0]}` : pictureURL(hit);
+}
 export const thumbnailURL = (hit) => `${pictureURL(hit)}/thumbnail`;
 export const contoursURL = (hit) => `${pictureURL(hit)}/contours`;
 

@@ -41,5 +41,5 @@ export function isSame(a, b) {
   const shape = Math.abs(a.width / a.height - b.width / b.height);
   const stem = ({ picture }) => picture.split("/").at(-1).replace(/([-_ ](filled?|outlined?|copy|\(\d+\)))*\.\w+$/i, "");
   return shape < 0.01 && a.mirrored === b.mirrored &&
-    ((off < 0.002 && Math.abs(a.score - b.score) < 2e-4) || (off < 0.06 && stem(a) === stem(b)));
+    ((a.score > 0 && off < 0.002 && Math.abs(a.score - b.score) < 2e-4) || (off < 0.06 && stem(a) === stem(b)));
 }

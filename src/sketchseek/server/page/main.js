@@ -15,6 +15,7 @@ import { Viewer } from "./viewer.js";
 const PAGE_OF_HITS = 24;
 const MOST_IN_ZIP = 200;
 const LEGEND = "sketchseek.legend"; // noted where somebody has seen it
+const TYPING = 250; // ms without a key after which a word is searched for
 const LOOK = { calm: 15000, waiting: 2000 }; // ms between two looks at the server
 const find = (selector) => document.querySelector(selector);
 const pad = new Sketchpad(find("#paper"));
@@ -39,7 +40,7 @@ const viewer = new Viewer(find("#viewer"), {
   more: showMore,
   can: (deed) => ({
     reveal: collection?.reveal,
-    explain: collection?.explain && !photo.query,
+    explain: collection?.explain && shown?.strokes,
     within: folders.list.length > 1,
   })[deed] ?? false,
   explain: (hit) => api.explain({ strokes: shown.strokes, mirror: shown.mirror }, hit),
@@ -184,8 +185,17 @@ addEventListener("drop", (event) => {
 pad.addEventListener("live", showState);
 pad.addEventListener("change", () => {
   search(); // first: the server works while the rest is done
-  keep(pad.strokes);
+  keep(pad.strokes, words());
   showState();
+});
+const words = () => (collection && !can("words") ? "" : find("#words").value.trim());
+find("#words").addEventListener("input", () => {
+  clearTimeout(words.pause);
+  words.pause = setTimeout(() => {
+    search();
+    keep(pad.strokes, words());
+    showState();
+  }, TYPING);
 });
 for (const name of ["mirror", "turn", "blend"]) find(`#${name}`).addEventListener("change", () => search());
 find("#blend").addEventListener("input", showBlend);
@@ -194,7 +204,8 @@ function showState() {
   const empty = !pad.strokes.length;
   find("#undo").disabled = !pad.canUndo;
   find("#redo").disabled = !pad.canRedo;
-  for (const name of ["clear", "flip", "download", "share"]) find(`#${name}`).disabled = empty;
+  for (const name of ["clear", "flip", "download"]) find(`#${name}`).disabled = empty;
+  find("#share").disabled = empty && !words();
   document.body.classList.toggle("blank", empty && !pad.busy);
   document.body.classList.toggle("photo", Boolean(photo.query));
 }
@@ -217,7 +228,8 @@ function showBlend() {
 const isOn = (selector) => find(selector).checked && !find(selector).parentElement.hidden;
 
 const query = () => ({
-  ...(photo.query ?? { strokes: outline(pad.strokes) }),
+  ...(photo.query ?? (pad.strokes.length ? { strokes: outline(pad.strokes) } : {})),
+  ...(words() && { words: words() }),
   mirror: find("#mirror").checked,
   ...(isOn("#turn") && { turn: "any" }),
   ...(!find("#blend").parentElement.hidden && BLENDS[find("#blend").value][1]),
@@ -237,7 +249,7 @@ function placedHits({ hits, drawing }) {
 /** Search for what is drawn. New hits are shown from their top, unless `inPlace`. */
 async function search({ inPlace = false } = {}) {
   asking?.abort();
-  if (!(pad.strokes.length || photo.query) || !collection?.pictures) {
+  if (!(pad.strokes.length || photo.query || words()) || !collection?.pictures) {
     shown = null;
     results.clear();
     showWelcome();
@@ -300,7 +312,7 @@ function explain(answer) {
   if (!answer.hits.length) notice("nothing");
   find("#answers h2").textContent = shown.picked ? "More like these" : verdict(answer);
   find("#answers h2").hidden = false;
-  find("#legend").hidden = !answer.hits.length || noted(LEGEND) !== null;
+  find("#legend").hidden = !answer.hits[0]?.outline.length || noted(LEGEND) !== null;
 }
 
 find("#legend button").addEventListener("click", () => {
@@ -435,6 +447,7 @@ function showAbilities() {
   document.body.classList.toggle("can-expand", expands);
   document.body.classList.toggle("can-reject", expands && can("rejected"));
   find("#turn").parentElement.hidden = !can("turn");
+  find(".words").hidden = !can("words");
   find("#blend").parentElement.hidden = !(expands && can("blend"));
   showBlend();
 }
@@ -513,6 +526,7 @@ addEventListener("scroll", () => {
 }, { passive: true });
 find("#reopen").addEventListener("click", () => scrollTo({ top: 0 }));
 
-restore(pad);
+restore(pad, find("#words"));
 await look();
+showState();
 search();

@@ -30,6 +30,7 @@ export function placeOutline(svg, hit) {
 }
 
 export const fileName = (hit) => hit.title ?? hit.picture.split("/").at(-1);
+export const called = ({ matched }) => (matched ? `called \u201c${matched}\u201d` : "");
 
 /** Show what is at an address, or at one that is still to come. */
 export function load(image, address) {
@@ -183,7 +184,7 @@ export class Results {
 
   #fill(tile, [hit, ...same]) {
     placeOutline(tile.querySelector(".outline"), hit);
-    const name = fileName(hit);
+    const name = [fileName(hit), called(hit)].filter(Boolean).join(", ");
     tile.dataset.id = hit.id;
     tile.dataset.mirrored = hit.mirrored;
     tile.querySelector(".open").setAttribute("aria-label", `${hit.rank}. ${name}: look closer`);

@@ -1,6 +1,6 @@
 // One hit, large: the picture, the outline on it, the contours that the program saw, and where the file is.
 import { densify, pathData } from "./geometry.js";
-import { fileName, load, outlineOverlay } from "./results.js";
+import { called, fileName, load, outlineOverlay } from "./results.js";
 
 const SWIPE = 45; // px that a finger has to travel to turn the page
 const SMALL = "What is shown is the small picture that the index keeps.";
@@ -20,8 +20,10 @@ function layer(name, alt, source) {
 /** What is known of a hit, in a line. */
 function facts(hit) {
   const turned = Math.round(hit.rotation ?? 0);
+  const found = hit.outline.length ? ` · found at ${Math.round(hit.scale * 100)}% size` : "";
   return [
-    `${Math.round(100 * hit.confidence)}% sure · number ${hit.rank} · found at ${Math.round(hit.scale * 100)}% size`,
+    `${Math.round(100 * hit.confidence)}% sure · number ${hit.rank}${found}`,
+    called(hit),
     hit.mirrored && "mirrored",
     turned && `turned by ${Math.abs(turned)}° to the ${turned > 0 ? "right" : "left"}`,
     hit.also?.length && `and in ${hit.also.length} more ${hit.also.length === 1 ? "place" : "places"}`,
