@@ -24,8 +24,23 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src" / "cpp"
 PLACE = ROOT / "build" / "portability"
-FLAGS = "-std=c++17 -O2 -ffp-contract=fast -fno-math-errno -fno-trapping-math -fno-signed-zeros".split()
-AVX512 = "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mpopcnt -mprefer-vector-width=512".split()
+FLAGS = [
+    "-std=c++17",
+    "-O2",
+    "-ffp-contract=fast",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fno-signed-zeros",
+]
+AVX512 = [
+    "-mavx512f",
+    "-mavx512bw",
+    "-mavx512dq",
+    "-mavx512vl",
+    "-mfma",
+    "-mpopcnt",
+    "-mprefer-vector-width=512",
+]
 BUILDS = {
     "x86_64": {"portable": [], "avx2": ["-mavx2", "-mfma", "-mpopcnt"], "avx512": AVX512},
     "aarch64": {"portable": [], "neon": ["-DSKETCHSEEK_NEON"]},

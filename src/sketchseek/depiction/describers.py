@@ -232,6 +232,7 @@ class TaughtDescriber:
         sides: Mapping[str, Callable[[], Network]],
         learned: Tensors,
         tokens: TokenSpace | None = None,
+        *,
         known: bool = False,
     ) -> None:
         self.name, self.version, self.blend = name, version, TAUGHT[name]
@@ -393,7 +394,7 @@ def efficientnet_describer(
         "drawings": partial(side, "batch_norm"),
         "art_drawings": partial(side, "art_drawing"),
     }
-    return TaughtDescriber(name, version, sides, known, token_space(name), served)
+    return TaughtDescriber(name, version, sides, known, token_space(name), known=served)
 
 
 def dinov2_describer(
@@ -434,7 +435,7 @@ def dinov2_describer(
         "drawings": partial(side, "layer_norm", True),
         "art_drawings": partial(side, "art_drawing", True),
     }
-    return TaughtDescriber(name, version, sides, known, token_space(name), served)
+    return TaughtDescriber(name, version, sides, known, token_space(name), known=served)
 
 
 def retuned(tensors: Tensors, names: Sequence[str], values: NDArray[np.floating[Any]]) -> Tensors:

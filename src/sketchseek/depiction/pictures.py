@@ -118,7 +118,7 @@ class Pictures:
         else:
             everything = self.rows(np.arange(n))
             self._kinds, self._scalar = everything.kinds, ScalarCodes(everything.vectors)
-            if COMPARED <= n and cache is not None:
+            if n >= COMPARED and cache is not None:
                 kinds, codes, steps = self._kinds, self._scalar.codes, self._scalar.steps
                 _save(cache, replace(known, kinds=kinds, codes=codes, steps=steps))
 
