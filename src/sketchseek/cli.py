@@ -941,6 +941,8 @@ def _say_report(report: Any, pictures: int, quiet: bool) -> None:
     ]
     words = ", ".join(f"{n:,} {word}" for n, word in counts if n) or "no pictures found"
     say(f"{words}; {pictures:,} in the index, {report.seconds:.1f} s.")
+    if report.succession:
+        say(report.succession)
     if report.interrupted:
         say("Interrupted: what was finished is kept; run it again to go on.")
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .contours.drawing import Sketch
-from .errors import DamagedError, NoDescriptorError, OtherPlaceError, SketchseekError
+from .errors import DamagedError, NoDescriptorError, SketchseekError
 from .output.arguments import MOST_WEIGHT
 from .search.collection import Collection
 from .search.hit import Hit, Hits
@@ -264,18 +264,20 @@ class Index:
         return count
 
     def enable_expansion(self, name: str = DEFAULT_DESCRIBER) -> None:
-        """Keep a descriptor for query expansion from now on; the next `add` gives it to pictures without."""
+        """Keep a descriptor for query expansion from now on; the next `add` gives it to pictures without.
+
+        Where there are descriptors of another network, searches go by those until all pictures have the new.
+        """
         store = self._writer()
-        present = store.recipe.expansion
+        present, coming = store.recipe.expansion, store.recipe.successor
         wanted = _expansion(name)
-        if present is not None and (present.name, present.version) == (wanted.name, wanted.version):
-            return
-        if present is not None:
-            raise OtherPlaceError(
-                f"This index holds descriptors of {present.name} {present.version}, not of "
-                f"{wanted.name} {wanted.version}: index the pictures again in another place."
-            )
-        store.set_expansion(wanted)
+        if present is None:
+            store.set_expansion(wanted)
+        elif present.is_comparable(wanted):
+            if coming is not None:
+                store.set_successor(None)
+        elif coming is None or not coming.is_comparable(wanted):
+            store.set_successor(wanted)
         self.refresh()
 
     def keep_tokens(self, wanted: bool | None = None) -> None:
@@ -283,7 +285,7 @@ class Index:
 
         wanted : None for what was decided before, and for tokens where nobody has: in an index from before.
         """
-        present = self.recipe.expansion
+        present = self.recipe.wanted
         if present is None or (wanted is None and present.tokens is not None):
             return
         try:
@@ -294,9 +296,11 @@ class Index:
             raise
         space = None if wanted is False else describer.tokens
         changed = _with_tokens(present, space)
-        if changed != present:
+        if changed != present and present is self.recipe.successor:
+            self._writer().set_successor(changed)
+        elif changed != present:
             self._writer().set_expansion(changed)
-            self.refresh()
+        self.refresh()
 
     def set_smallest(self, smallest: float) -> None:
         """Find things as small as this share of a picture; the next `add` gives pictures the views for it."""
@@ -392,7 +396,9 @@ class Index:
 
     def _network(self, recipe: Expansion, required: bool) -> PictureDescriber | None:
         """Loaded once: an index that grows while it is searched has a new view many times."""
-        if self._describer is None:
+        there = self._describer
+        if there is None or (there.name, there.version) != (recipe.name, recipe.version):
+            self._describer = None
             try:
                 self._describer, self._no_describer = _describer(recipe), None
             except NoDescriptorError:
@@ -527,12 +533,24 @@ class Index:
             "preset": recipe.preset,
             "detector": recipe.detector,
             "expansion": recipe.expansion.name if recipe.expansion else None,
+            **self._prospects(),
             "smallest": recipe.smallest,
             "views": len(self._snapshot.codes),
             "version": self.version,
             "settings": {**recipe.settings, "detector_version": recipe.detector_version},
             "location": self.location,
         }
+
+    def _prospects(self) -> dict[str, Any]:
+        """What network is about to take the place of the one searched by, or could."""
+        from .depiction.networks import stronger
+
+        recipe = self.recipe
+        if recipe.successor is None:
+            present = recipe.expansion.name if recipe.expansion else None
+            return {"successor": None, "stronger": stronger(present, self.location)}
+        seen = self.store.dataset.count_rows(f"{recipe.successor.columns[0]} IS NOT NULL")
+        return {"successor": {"name": recipe.successor.name, "pictures": seen}, "stronger": None}
 
 
 def make_recipe(
@@ -653,6 +671,7 @@ def _describer(recipe: Expansion) -> PictureDescriber:
     if describer.version != recipe.version:
         raise NoDescriptorError(
             f"This index holds descriptors of {recipe.name} {recipe.version}, "
-            f"and {describer.version} is installed: index the pictures again in another place."
+            f"and {describer.version} is installed: `sketchseek index --expansion {recipe.name}` describes "
+            "the pictures again."
         )
     return describer

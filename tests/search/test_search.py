@@ -172,10 +172,7 @@ def test_without_the_extra(folder, index, triangle, tmp_path, monkeypatch):
         again.search(triangle, blend=1.0)
 
 
-def test_two_kinds_of_descriptors_are_refused(index, triangle, tmp_path, monkeypatch, vector_model):
-    (tmp_path / "colours.onnx").write_bytes(vector_model())
-    with pytest.raises(SketchseekError, match="holds descriptors of efficientnet"):
-        index.enable_expansion(f"onnx:{tmp_path / 'colours.onnx'}")
+def test_descriptors_of_another_version_are_refused(index, triangle, monkeypatch):
     monkeypatch.setattr("sketchseek.depiction.describers.PICTURE_SIDE", 160)
     with pytest.raises(SketchseekError, match="is installed"):
         Index.open(index.location).search(triangle)

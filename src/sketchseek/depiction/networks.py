@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
-import urllib.request
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -76,11 +76,17 @@ def digest(tensors: Tensors) -> str:
     return whole.hexdigest()
 
 
-def load(name: str) -> Tensors:
-    """The tensors of a network that was added."""
+def kept(name: str) -> Path:
+    """The file of a network that was added."""
     path = _kept(name)
     if not path.is_file():
         raise SketchseekError(_not_here(name))
+    return path
+
+
+def load(name: str) -> Tensors:
+    """The tensors of a network that was added."""
+    path = kept(name)
     tensors = read_tensors(path)
     if digest(tensors) != KNOWN[name].digest:
         raise SketchseekError(
@@ -113,6 +119,18 @@ def listing() -> list[dict[str, Any]]:
         here = _kept(name).is_file()
         rows.append({"name": name, "title": known.title, "licence": known.licence, "here": here})
     return rows
+
+
+def stronger(name: str | None, where: str) -> str | None:
+    """What to type for an index to go by the strongest network; None where it does, or the extra is missing.
+
+    name : the network that it goes by, if any. where : the index's place.
+    """
+    best = listing()[-1]
+    if name not in (None, "efficientnet") or lacking("efficientnet"):
+        return None
+    command = f"sketchseek index --expansion {best['name']} --index {shlex.quote(where)}"
+    return command if best["here"] else f"sketchseek network add {best['name']} && {command}"
 
 
 def add(name: str, file: str | Path | None = None, *, say: Callable[[str], None] = lambda _: None) -> Path:
@@ -200,6 +218,8 @@ def _fetched(known: Known, place: Path, say: Callable[[str], None]) -> Path:
 
 def _from_authors(known: Known, place: Path, say: Callable[[str], None]) -> Path:
     """The file at its documented address."""
+    import urllib.request
+
     say(f"Fetching {known.address}")
     path = place / known.address.rsplit("/", 1)[1]
     try:

@@ -10,14 +10,14 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..contours.objects import Stat
 from ..errors import DamagedError, SketchseekError
 from ..storage.durable import uninterrupted
 from ..storage.location import reading
-from ..storage.schema import schema_of, thumbnail_sum
+from ..storage.schema import Expansion, schema_of, thumbnail_sum
 from ..storage.store import Change, Store
 from .changes import Known
 from .report import Report
@@ -64,10 +64,9 @@ class _Decided:
 def read_known(store: Store) -> list[Known]:
     """What the table knows, without vectors."""
     columns = {name: name for name in _COLUMNS} | {"keyworded": "keywords IS NOT NULL"}
-    if store.recipe.expansion is not None:
-        columns["expanded"] = "expansion IS NOT NULL"
-        if store.recipe.expansion.tokens:
-            columns["expanded"] += " AND tokens IS NOT NULL"
+    wanted = store.recipe.wanted
+    if wanted is not None:
+        columns["expanded"] = " AND ".join(f"{name} IS NOT NULL" for name in _filled(wanted))
     with reading(store.location):
         return _known_of(store.dataset.to_table(columns=columns))
 
@@ -102,6 +101,7 @@ class Commits:
     def __init__(self, store: Store, known: Iterable[Known], report: Report) -> None:
         self.known = _by_path(known)
         self._store = store
+        self._network = store.recipe.wanted
         self._version = store.version
         self._report = report
         self._items: dict[bytes, Item] = {}
@@ -219,7 +219,7 @@ class Commits:
             identifier = row.id if row is not None else secrets.token_hex(8)
             if row is not None:
                 forget.append(row.id)
-            rows.append(_row(identifier, item))
+            rows.append(_row(identifier, item, self._columns()))
             decided.known.append(_known(identifier, item))
             if isinstance(item, Failed):
                 decided.failed.append((path, item.reason))
@@ -235,11 +235,18 @@ class Commits:
         decided.change = Change(_concatenated(tables), forget)
         return decided
 
+    def _columns(self) -> Sequence[str]:
+        """Where what this run's network has seen goes; nowhere, where others have changed their mind."""
+        recipe, mine = self._store.recipe, self._network
+        for there in (recipe.successor, recipe.expansion):
+            if mine is not None and there is not None and there.is_comparable(mine):
+                return there.columns
+        return ()
+
     def _rewrite(self, items: dict[str, Item], decided: _Decided, forget: list[str]) -> pa.Table:
         """The rows of pictures whose content is the same, with another path, time or expansion."""
         rows = self._store.whole_rows(list(items)).to_pylist()
-        expansion = self._store.recipe.expansion
-        wants_tokens = expansion is not None and bool(expansion.tokens)
+        wanted, columns = self._store.recipe.wanted, self._columns()
         for row in rows:
             item = items[row["id"]]
             forget.append(row["id"])
@@ -250,11 +257,11 @@ class Commits:
                 decided.moved += 1
             elif isinstance(item, Same):
                 row["size"], row["modified"] = item.size, item.modified
-                row["expansion"] = item.expansion or row["expansion"]
-                row["tokens"] = item.tokens or row["tokens"]
+                for name, value in zip(columns, (item.expansion, item.tokens), strict=False):
+                    row[name] = value or row[name]
                 row["keywords"] = row["keywords"] if item.keywords is None else item.keywords
                 if item.shape is not None:
-                    row.update(asdict(item.shape))
+                    row.update(item.shape.columns())
                 if row["failure"] is not None:
                     decided.failed.append((item.path, row["failure"]))
                 elif item.expansion is not None:
@@ -263,10 +270,10 @@ class Commits:
                     decided.described += 1
                 else:
                     decided.unchanged += 1
-            known = {name: row[name] for name in _COLUMNS}
-            expanded = row["expansion"] is not None and (row["tokens"] is not None or not wants_tokens)
+            expanded = wanted is not None and all(row[name] is not None for name in _filled(wanted))
             keyworded = row["keywords"] is not None
-            decided.known.append(Known(**known, expanded=expanded, keyworded=keyworded))
+            values = [*(row[name] for name in _COLUMNS), expanded, keyworded]
+            decided.known.append(Known(*values))
         return table_of(rows, self._store)
 
 
@@ -310,12 +317,19 @@ def _known(identifier: str, item: Described | Failed) -> Known:
     return Known(identifier, item.path, item.size, item.modified, item.digest, failure, smallest, expanded)
 
 
-def _row(identifier: str, item: Described | Failed) -> dict[str, Any]:
+def _filled(wanted: Expansion) -> Sequence[str]:
+    """The columns that are to have something."""
+    return wanted.columns[: 2 if wanted.tokens else 1]
+
+
+def _row(identifier: str, item: Described | Failed, columns: Sequence[str]) -> dict[str, Any]:
+    """columns : where what the network has seen goes."""
     row: dict[str, Any] = {"id": identifier, "width": 0, "height": 0, "failure": None}
+    names = {"reason": "failure", **dict(zip(("expansion", "tokens"), columns, strict=False))}
     for name in item.__slots__:
-        row["failure" if name == "reason" else name] = getattr(item, name)
+        row[names.get(name, name)] = getattr(item, name)
     if isinstance(item, Described):
-        row.update(asdict(item.shape))
+        row.update(item.shape.columns())
     row["thumbnail_sum"] = thumbnail_sum(row.get("thumbnail"))
     return row
 

@@ -18,6 +18,7 @@ class Report:
     `followed` pairs a folder that is not there any more with how many of its pictures were found elsewhere.
     `kept` pairs a path whose pictures were neither looked at nor forgotten with the reason.
     `empty` are the paths given that hold no picture, and never did.
+    `succession` says how far it is where one network takes the place of another.
     """
 
     added: int = 0
@@ -32,6 +33,7 @@ class Report:
     kept: list[tuple[str, str]] = field(default_factory=list)
     empty: list[str] = field(default_factory=list)
     repaired: list[str] = field(default_factory=list)
+    succession: str = ""
     interrupted: bool = False
     looking: float = 0.0
     seconds: float = 0.0
@@ -59,7 +61,8 @@ class Report:
         """Count what another run did, after this one."""
         for each in fields(self):
             mine, theirs = getattr(self, each.name), getattr(other, each.name)
-            setattr(self, each.name, mine or theirs if isinstance(mine, bool) else mine + theirs)
+            latest = theirs or mine if isinstance(mine, bool | str) else mine + theirs
+            setattr(self, each.name, latest)
 
     def add_failure(self, path: bytes, reason: str) -> None:
         """Remember a picture that could not be read."""

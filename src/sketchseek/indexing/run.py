@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from ..contours.objects import is_object
 from ..errors import SketchseekError
 from ..output.progress import Progress
 from ..shape.engine.device import usable
@@ -104,6 +105,8 @@ def update(
     except KeyboardInterrupt:
         report.interrupted = True
     commits.flush()
+    if store.recipe.successor is not None and not report.interrupted:
+        report.succession = _succeed(store, {row.path for row in (*changes.altered, *changes.bare)})
     report.unchanged += len(changes.same)
     for row in changes.same:
         if row.failure is not None:
@@ -165,6 +168,23 @@ def _follow_moves(changes: Changes, seen: Walk, commits: Commits, report: Report
     return set(moved)
 
 
+def _succeed(store: Store, tried: set[bytes]) -> str:
+    """Search by the network that takes another's place, once it has seen every picture; what happened.
+
+    What cannot be read any more has no descriptor then. tried : paths of rows that this run has read.
+    """
+    left = [row for row in read_known(store) if row.lacks_expansion and row.path not in tried]
+    left = [row for row in left if is_object(row.path) or os.path.lexists(row.path)]
+    successor = store.recipe.successor
+    if successor is None or left:
+        return (
+            f"{len(left):,} pictures in other folders have not been seen by the new network yet, so searches "
+            "go by the one before: run `sketchseek index` without a path."
+        )
+    store.succeed()
+    return f"Searches go by {successor.name} from now on."
+
+
 def cores() -> int:
     """The processor cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
@@ -174,7 +194,7 @@ def cores() -> int:
 
 def _wanted(recipe: Recipe) -> dict[str, Any]:
     """What a row is to have, as `Known.lacks` takes it."""
-    return {"expand": recipe.expansion is not None, "smallest": recipe.smallest}
+    return {"expand": recipe.wanted is not None, "smallest": recipe.smallest}
 
 
 def _tasks(changes: Changes, recipe: Recipe) -> Iterator[Task]:
@@ -183,7 +203,7 @@ def _tasks(changes: Changes, recipe: Recipe) -> Iterator[Task]:
         yield Task(
             row.path,
             row.digest,
-            lacks_expansion=recipe.expansion is not None and row.lacks_expansion,
+            lacks_expansion=recipe.wanted is not None and row.lacks_expansion,
             lacks_views=row.lacks_views(recipe.smallest),
             lacks_keywords=row.lacks_keywords,
         )

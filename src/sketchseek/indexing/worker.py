@@ -56,6 +56,18 @@ class Shape:
     smallest: float
     is_line_art: bool
 
+    def columns(self) -> dict[str, object]:
+        """By the names that the table stores them under."""
+        return {
+            "code": self.code,
+            "norms": self.norms,
+            "frame": self.frame,
+            "windows": self.windows,
+            "window_frames": self.window_frames,
+            "smallest": self.smallest,
+            "is_line_art": self.is_line_art,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Described:
@@ -140,16 +152,17 @@ class Reader:
         _check("edge detector", recipe.detector, recipe.detector_version, self.detector)
         self.describer: Any = None
         self.wants_tokens = False
-        if recipe.expansion is not None:
+        wanted = recipe.wanted
+        if wanted is not None:
             from ..depiction import get_describer
 
-            self.describer = get_describer(recipe.expansion.name, device=device)
-            _check("picture network", recipe.expansion.name, recipe.expansion.version, self.describer)
-            self.wants_tokens = bool(recipe.expansion.tokens)
+            self.describer = get_describer(wanted.name, device=device)
+            _check("picture network", wanted.name, wanted.version, self.describer)
+            self.wants_tokens = bool(wanted.tokens)
             here = self.describer.tokens
-            if self.wants_tokens and (here is None or here.version != recipe.expansion.tokens):
+            if self.wants_tokens and (here is None or here.version != wanted.tokens):
                 raise SketchseekError(
-                    f"This index holds tokens {recipe.expansion.tokens} of pictures, and here are "
+                    f"This index holds tokens {wanted.tokens} of pictures, and here are "
                     f"{'none' if here is None else here.version}: it can be searched, but to add pictures, "
                     "index them again in another place."
                 )

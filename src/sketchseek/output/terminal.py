@@ -51,6 +51,10 @@ def print_info(info: Mapping[str, Any], out: TextIO) -> None:
         "depicts by": info["expansion"] or "nothing: shapes alone",
         "version": info["version"],
     }
+    if info["successor"]:
+        lines["depicts by"] += f"; {info['successor']['name']} has seen {info['successor']['pictures']:,}"
+    if info["stronger"]:
+        lines["stronger"] = f"`{info['stronger']}`"
     for name, value in lines.items():
         out.write(f"{name:11} {value}\n")
 

@@ -179,6 +179,7 @@ class IndexBody(BaseModel):
     preset: str | None
     detector: str | None
     expansion: str | None = Field(description="Which descriptors for query expansion there are, if any.")
+    stronger: str | None = Field(None, description="What to type for a stronger network, where there is one.")
     version: int
     settings: dict[str, Any]
     command: str = Field(description="What fills the index.")

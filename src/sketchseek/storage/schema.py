@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 6
 OLDEST_SCHEMA = 2
+WITH_SLOTS = 100
+"""Added to the number where columns have a slot in their names, or two networks theirs: older programs
+refuse that."""
+SLOTS = ("", "_2")
 METADATA_KEY = b"sketchseek"
 
 
@@ -30,6 +34,7 @@ class Expansion:
 
     tokens : the version of those in the tokens column; empty where none are wanted, None where nobody asked.
     token_bytes : their length.
+    slot : the end of its columns' names: while one network takes the place of another, both have columns.
     """
 
     name: str
@@ -37,6 +42,16 @@ class Expansion:
     dimension: int
     tokens: str | None = None
     token_bytes: int = 0
+    slot: str = SLOTS[0]
+
+    @property
+    def columns(self) -> tuple[str, str]:
+        """Those of the table that hold descriptors and tokens."""
+        return f"expansion{self.slot}", f"tokens{self.slot}"
+
+    def is_comparable(self, other: Expansion) -> bool:
+        """Whether these are descriptors of the same network."""
+        return (self.name, self.version) == (other.name, other.version)
 
 
 @dataclass(frozen=True)
@@ -52,16 +67,30 @@ class Recipe:
     expansion: Expansion | None = None
     smallest: float = SMALLEST
     """The smallest share of a picture at which a thing shall be found: the views it gets (`shape.views`)."""
+    successor: Expansion | None = None
+    """What takes the place of `expansion` once every picture has it."""
+
+    @property
+    def wanted(self) -> Expansion | None:
+        """What a row is to have."""
+        return self.successor or self.expansion
 
     def to_json(self) -> str:
         """One line of JSON."""
-        return json.dumps({"schema": SCHEMA_VERSION, **asdict(self)}, sort_keys=True)
+        fields = asdict(self)
+        if self.successor is not None or (self.expansion is not None and self.expansion.slot):
+            return json.dumps({"schema": SCHEMA_VERSION + WITH_SLOTS, **fields}, sort_keys=True)
+        del fields["successor"]
+        if self.expansion is not None:
+            del fields["expansion"]["slot"]
+        return json.dumps({"schema": SCHEMA_VERSION, **fields}, sort_keys=True)
 
     def without_tokens(self) -> Recipe:
-        """The same, whatever was decided about tokens."""
+        """The same, whatever was decided about tokens, and whatever is about to come."""
         if self.expansion is None:
             return self
-        return replace(self, expansion=replace(self.expansion, tokens=None, token_bytes=0))
+        bare = replace(self.expansion, tokens=None, token_bytes=0, slot=SLOTS[0])
+        return replace(self, expansion=bare, successor=None)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Recipe:
@@ -69,20 +98,22 @@ class Recipe:
         schema_number(text)
         fields = json.loads(text)
         del fields["schema"]
-        if fields["expansion"] is not None:
-            fields["expansion"] = Expansion(**fields["expansion"])
+        for name in ("expansion", "successor"):
+            if fields.get(name) is not None:
+                fields[name] = Expansion(**fields[name])
         return cls(**fields)
 
 
 def schema_number(text: str | bytes) -> int:
     """The schema that a recipe in JSON belongs to."""
     schema = json.loads(text).get("schema")
-    if schema not in range(OLDEST_SCHEMA, SCHEMA_VERSION + 1):
+    number = schema % WITH_SLOTS if isinstance(schema, int) else 0
+    if number not in range(OLDEST_SCHEMA, SCHEMA_VERSION + 1):
         raise OtherPlaceError(
             f"This index has schema {schema}, and this sketchseek reads {OLDEST_SCHEMA} to {SCHEMA_VERSION}: "
             "update sketchseek, or index the pictures again in another place."
         )
-    return int(schema)
+    return number
 
 
 def settings_of(recipe: Recipe) -> Settings:
@@ -100,6 +131,8 @@ def schema_of(recipe: Recipe) -> pa.Schema:
     """The table's columns. Paths are bytes: a file name need not be text."""
     import pyarrow as pa
 
+    expansion, tokens = recipe.expansion.columns if recipe.expansion else ("expansion", "tokens")
+    coming = recipe.successor.columns if recipe.successor else ()
     return pa.schema(
         [
             pa.field("id", pa.string(), nullable=False),
@@ -113,15 +146,16 @@ def schema_of(recipe: Recipe) -> pa.Schema:
             pa.field("code", pa.list_(pa.int8(), recipe.dimension)),
             pa.field("norms", pa.list_(pa.float32(), recipe.n_norms)),
             pa.field("frame", pa.list_(pa.float32(), 4)),  # the part of the picture that the code describes
-            pa.field("expansion", pa.binary()),
+            pa.field(expansion, pa.binary()),
             pa.field("failure", pa.string()),  # why the picture could not be read; the rest is then empty
             pa.field("is_line_art", pa.bool_()),
             pa.field("thumbnail_sum", pa.int64()),
             pa.field("windows", pa.binary()),  # codes of the views after the first, one after the other
             pa.field("window_frames", pa.binary()),  # the same of their frames, of four float32 each
             pa.field("smallest", pa.float64()),  # what the views were made for
-            pa.field("tokens", pa.binary()),  # what is where in the picture; all of one length
+            pa.field(tokens, pa.binary()),  # what is where in the picture; all of one length
             pa.field("keywords", pa.string()),  # of the file's metadata, one a line; null: nobody looked
+            *(pa.field(name, pa.binary()) for name in coming),
         ],
         metadata={METADATA_KEY: recipe.to_json().encode()},
     )

@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -165,7 +166,7 @@ class Snapshot:
             return False
 
     @classmethod
-    def _from(cls, file: IO[bytes], identity: str) -> Snapshot | None:
+    def _from(cls, file: BufferedReader, identity: str) -> Snapshot | None:
         if file.read(len(MAGIC)) not in (MAGIC, _MAGIC_OF_OLD_SUMS):
             return None
         size = os.fstat(file.fileno()).st_size
@@ -182,9 +183,11 @@ class Snapshot:
         _check_layout(listing, n, recipe, size)
         mapping = None
         if size <= COPIED_BYTES:
+            content = np.empty(size, np.uint8)  # of large pages, which `read` does not ask the system for
             file.seek(0)
-            content = np.frombuffer(file.read(), np.uint8)
-            if not all(checksum(content[e.offset : e.end], e.sum) == e.sum for e in listing):
+            if file.readinto(content.data) != size or not all(
+                checksum(content[e.offset : e.end], e.sum) == e.sum for e in listing
+            ):
                 return None
         else:
             mapping = _Mapping(file, listing)
@@ -305,7 +308,8 @@ TEXTS = ("path", "keyword")
 
 def _check_layout(listing: list[_Entry], n: int, recipe: Recipe, size: int) -> None:
     """Raise ValueError unless the file lists the arrays that a snapshot has, inside itself."""
-    expected = set(_LAYOUT) - {name for name in ("expansion", "tokens") if name not in _depicted(recipe)}
+    stored = {"expansion": recipe.expansion, "tokens": recipe.expansion and recipe.expansion.tokens}
+    expected = set(_LAYOUT) - {name for name, there in stored.items() if not there}
     if {entry.name for entry in listing} != expected:
         raise ValueError("not the arrays of a snapshot")
     views = next(entry.shape[0] for entry in listing if entry.name == "codes")
@@ -376,9 +380,10 @@ def _arrays_of(
         **_views_of(batch, recipe, vectors),
     }
     if vectors and recipe.expansion is not None:
-        arrays["expansion"] = _expansion(batch["expansion"].to_pylist(), recipe.expansion.dimension)
+        expansion, tokens = recipe.expansion.columns
+        arrays["expansion"] = _expansion(batch[expansion].to_pylist(), recipe.expansion.dimension)
         if recipe.expansion.tokens:
-            arrays["tokens"] = _tokens(batch["tokens"].to_pylist(), recipe.expansion.token_bytes)
+            arrays["tokens"] = _tokens(batch[tokens].to_pylist(), recipe.expansion.token_bytes)
     return arrays
 
 
@@ -386,7 +391,7 @@ def _depicted(recipe: Recipe) -> list[str]:
     """The columns that say what pictures depict."""
     if recipe.expansion is None:
         return []
-    return ["expansion", "tokens"] if recipe.expansion.tokens else ["expansion"]
+    return list(recipe.expansion.columns[: 2 if recipe.expansion.tokens else 1])
 
 
 def _views_of(batch: pa.RecordBatch | pa.Table, recipe: Recipe, vectors: bool) -> dict[str, NDArray[Any]]:

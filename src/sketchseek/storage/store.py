@@ -26,6 +26,7 @@ from .location import Location, damaged, in_words, is_absent, no_index, reading,
 from .schema import (
     METADATA_KEY,
     SCHEMA_VERSION,
+    SLOTS,
     Expansion,
     Recipe,
     added_since,
@@ -441,7 +442,8 @@ class Store:
         import pyarrow as pa
 
         current = self.current
-        if current.schema == SCHEMA_VERSION:
+        if current.schema >= SCHEMA_VERSION:
+            self._drop_leftovers()
             return
         dataset = _opened(self.location)
         names = [name for name in added_since(current.schema) if name not in dataset.schema.names]
@@ -468,9 +470,48 @@ class Store:
             data = Path(self.location.table) / "data"
             sync_files(data / file.path for fragment in fragments for file in fragment.files)
 
+    def _drop_leftovers(self) -> None:
+        """Take away columns of a network that another has taken the place of, or was about to."""
+        names = schema_of(self.recipe).names
+        leftovers = [name for name in self.dataset.schema.names if name not in names]
+        if leftovers:
+            dataset = _opened(self.location)
+            dataset.drop_columns(leftovers)
+            self._committed(dataset)
+
     def set_expansion(self, expansion: Expansion) -> None:
         """Say which descriptor the expansion column holds from now on."""
         self._set(expansion=expansion)
+
+    def set_successor(self, successor: Expansion | None) -> None:
+        """Make room for what is to take the place of the descriptors; None gives that up.
+
+        Each step is a commit; cut short between them, the columns are leftovers, and the next turn takes
+        them away.
+        """
+        present = self.recipe.expansion
+        if self.recipe.successor is not None:
+            self._set(successor=None)
+        if successor is None or present is None:
+            return
+        coming = replace(successor, slot=next(slot for slot in SLOTS if slot != present.slot))
+
+        def work() -> None:
+            import pyarrow as pa
+
+            dataset = _opened(self.location)
+            dataset.add_columns(pa.schema([pa.field(name, pa.binary()) for name in coming.columns]))
+            recipe = replace(self.recipe, successor=coming)
+            dataset.update_schema_metadata({METADATA_KEY.decode(): recipe.to_json()})
+            self._committed(dataset)
+
+        self._in_turn(work)
+
+    def succeed(self) -> None:
+        """Let the successor take its place: from this one commit on, searches go by it."""
+        self._set(expansion=self.recipe.successor, successor=None)
+        with self._turn():  # which takes the old columns away
+            pass
 
     def set_smallest(self, smallest: float) -> None:
         """Say what the views of pictures are made for from now on."""
