@@ -243,6 +243,10 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         help="a proxy whose X-Forwarded-* headers are to be believed",
     )
 
+    p = command("mcp", run_mcp, "serve agents on standard input and output, by the Model Context Protocol")
+    _add_index(p)
+    _add_device(p)
+
     p = command("demo", run_demo, "index the demo pictures and serve a page to draw on")
     _add_address(p)
     p.add_argument(
@@ -583,6 +587,14 @@ def _on_cluster(args: argparse.Namespace, follow: bool = False) -> Iterator[Any]
 
         with ClusterIndex.spread(args.index, options, follow=follow) as index:
             yield index
+
+
+def run_mcp(args: argparse.Namespace) -> int:
+    """`mcp`."""
+    from .agents import serve_agents
+
+    serve_agents(args.index, args.device)
+    return 0
 
 
 def run_demo(args: argparse.Namespace) -> int:

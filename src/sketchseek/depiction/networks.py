@@ -14,7 +14,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import urllib.request
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -77,11 +76,17 @@ def digest(tensors: Tensors) -> str:
     return whole.hexdigest()
 
 
-def load(name: str) -> Tensors:
-    """The tensors of a network that was added."""
+def kept(name: str) -> Path:
+    """The file of a network that was added."""
     path = _kept(name)
     if not path.is_file():
         raise SketchseekError(_not_here(name))
+    return path
+
+
+def load(name: str) -> Tensors:
+    """The tensors of a network that was added."""
+    path = kept(name)
     tensors = read_tensors(path)
     if digest(tensors) != KNOWN[name].digest:
         raise SketchseekError(
@@ -213,6 +218,8 @@ def _fetched(known: Known, place: Path, say: Callable[[str], None]) -> Path:
 
 def _from_authors(known: Known, place: Path, say: Callable[[str], None]) -> Path:
     """The file at its documented address."""
+    import urllib.request
+
     say(f"Fetching {known.address}")
     path = place / known.address.rsplit("/", 1)[1]
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..shape.engine.native import products, select
+from .cache import load_arrays, save_arrays
 from .quantisation import LARGE, Ids, ProductCodes, ScalarCodes, Vector
 
 Query = NDArray[np.float32]
@@ -95,30 +96,31 @@ class Pictures:
     ) -> None:
         self._stored = stored
         n = len(stored)
-        some = np.sort(np.random.default_rng(0).permutation(n)[:_BATCH])
-        rows = np.asarray(stored[some], np.float32)
-        there = _told(rows)
-        known = rows[there]
-        self.means: NDArray[np.float32] = _means(known, prior, n / max(len(some), 1))
+        kept = _load(cache, n) if COMPARED <= n < LARGE and cache is not None else None
+        known = kept or _Known.of(stored, prior)
+        self.means: NDArray[np.float32] = known.means
         """Of each kind: (kinds, d)."""
-        kinds = kinds_of(known, self.means)
-        self.flat_art = float(kinds.mean()) if len(kinds) else 0.0
+        self.flat_art = float(known.flat_art)
         """Which share of the pictures are flat art."""
-        shares = np.bincount(kinds, minlength=len(self.means)) / max(len(kinds), 1)
-        self.kinds_here: list[int] = np.flatnonzero(shares >= min(_RARE, shares.max())).tolist()
+        self.kinds_here: list[int] = known.kinds_here.tolist()
         """The kinds that there are more than a few of: a drawing need not be described for the others."""
-        if len(self.kinds_here) == 1:
-            self.means[:] = self.means[self.kinds_here[0]]
-        spread: Ids = some[there] if there.any() else some
-        self.usual: Ids = spread[:: -(-len(spread) // _USUAL)]
+        self.usual: Ids = known.usual
         """Some pictures from all over the collection, by number: they say what a usual score is."""
         self.usual_rows = self.rows(self.usual)
-        everything = self.rows(np.arange(n)) if n < LARGE else None
-        self._kinds = None if everything is None else everything.kinds
-        self._scalar = None if everything is None else ScalarCodes(everything.vectors)
+        self._kinds: Ids | None = None
+        self._scalar: ScalarCodes | None = None
         self._product: Candidates | None = None
         if n >= LARGE:
+            spread = known.spread
             self._product = candidates(self, spread) if candidates else _codes(self, spread, cache)
+        elif kept is not None:
+            self._kinds, self._scalar = kept.kinds, ScalarCodes.kept(kept.codes, kept.steps)
+        else:
+            everything = self.rows(np.arange(n))
+            self._kinds, self._scalar = everything.kinds, ScalarCodes(everything.vectors)
+            if n >= COMPARED and cache is not None:
+                kinds, codes, steps = self._kinds, self._scalar.codes, self._scalar.steps
+                _save(cache, replace(known, kinds=kinds, codes=codes, steps=steps))
 
     def __len__(self) -> int:
         return len(self._stored)
@@ -162,6 +164,62 @@ class Pictures:
             return self._product.best(query, k, threads)
         named = [self._product.best(query[kind], k, threads) for kind in self.kinds_here]
         return np.unique(np.concatenate(named))
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What comparing pictures takes to know of all of them.
+
+    means, flat_art, kinds_here, usual : see `Pictures`. spread : (m,) pictures that have a descriptor.
+    kinds, codes, steps : of every picture, where all are compared (`ScalarCodes`).
+    """
+
+    means: NDArray[np.float32]
+    flat_art: NDArray[np.float64]
+    kinds_here: Ids
+    usual: Ids
+    spread: Ids = field(default_factory=lambda: np.zeros(0, np.int64))
+    kinds: Ids = field(default_factory=lambda: np.zeros(0, np.int64))
+    codes: NDArray[np.int8] = field(default_factory=lambda: np.zeros((0, 0), np.int8))
+    steps: Vector = field(default_factory=lambda: np.zeros(0, np.float32))
+
+    @classmethod
+    def of(cls, stored: NDArray[np.floating[Any]], prior: Vector | None) -> _Known:
+        n = len(stored)
+        some = np.arange(n) if n <= _BATCH else np.sort(np.random.default_rng(0).permutation(n)[:_BATCH])
+        rows = np.asarray(stored[some], np.float32)
+        there = _told(rows)
+        known = rows[there]
+        means = _means(known, prior, n / max(len(some), 1))
+        kinds = kinds_of(known, means)
+        shares = np.bincount(kinds, minlength=len(means)) / max(len(kinds), 1)
+        here = np.flatnonzero(shares >= min(_RARE, shares.max()))
+        if len(here) == 1:
+            means[:] = means[here[0]]
+        spread: Ids = some[there] if there.any() else some
+        usual = spread[:: -(-len(spread) // _USUAL)]
+        return cls(means, np.asarray(kinds.mean() if len(kinds) else 0.0), here, usual, spread)
+
+
+def _load(cache: CodeCache, n: int) -> _Known | None:
+    """What `_save` kept for n pictures; None when it isn't there or isn't that."""
+    found = load_arrays(cache.folder / f"expansion-{cache.identity}.scalars")
+    if found is None or found.keys() != _KEPT or len(found["codes"]) != n:
+        return None
+    return _Known(**found)
+
+
+def _save(cache: CodeCache, known: _Known) -> None:
+    """Keep it for `_load`, in place of what older versions of the collection had."""
+    with suppress(OSError):  # a folder that can't be written keeps none
+        path = cache.folder / f"expansion-{cache.identity}.scalars"
+        save_arrays(path, **{name: getattr(known, name) for name in _KEPT})
+        for other in cache.folder.glob("expansion-*.scalars"):
+            if other != path:
+                other.unlink(missing_ok=True)
+
+
+_KEPT = {"means", "flat_art", "kinds_here", "usual", "kinds", "codes", "steps"}
 
 
 def _told(stored: NDArray[np.floating[Any]]) -> NDArray[np.bool_]:

@@ -43,12 +43,19 @@ class ScalarCodes:
 
     def __init__(self, vectors: NDArray[np.floating[Any]]) -> None:
         whole = np.asarray(vectors, np.float32)
-        self._step = np.maximum(np.abs(whole).max(axis=0, initial=0.0), 1e-9) / 127
-        self.codes: NDArray[np.int8] = np.round(whole / self._step).astype(np.int8)
+        self.steps: Vector = np.maximum(np.abs(whole).max(axis=0, initial=0.0), 1e-9) / np.float32(127)
+        self.codes: NDArray[np.int8] = np.round(whole / self.steps).astype(np.int8)
+
+    @classmethod
+    def kept(cls, codes: NDArray[np.int8], steps: Vector) -> ScalarCodes:
+        """The codes as they were, made of vectors before."""
+        found = cls.__new__(cls)
+        found.codes, found.steps = codes, steps
+        return found
 
     def products(self, query: Vector) -> Vector:
         """The products of every vector with the query: (d,) -> (n,)."""
-        return products(self.codes, query * self._step)
+        return products(self.codes, query * self.steps)
 
 
 class ProductCodes:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..contours.objects import Stat
@@ -261,7 +261,7 @@ class Commits:
                     row[name] = value or row[name]
                 row["keywords"] = row["keywords"] if item.keywords is None else item.keywords
                 if item.shape is not None:
-                    row.update(asdict(item.shape))
+                    row.update(item.shape.columns())
                 if row["failure"] is not None:
                     decided.failed.append((item.path, row["failure"]))
                 elif item.expansion is not None:
@@ -270,10 +270,10 @@ class Commits:
                     decided.described += 1
                 else:
                     decided.unchanged += 1
-            known = {name: row[name] for name in _COLUMNS}
             expanded = wanted is not None and all(row[name] is not None for name in _filled(wanted))
             keyworded = row["keywords"] is not None
-            decided.known.append(Known(**known, expanded=expanded, keyworded=keyworded))
+            values = [*(row[name] for name in _COLUMNS), expanded, keyworded]
+            decided.known.append(Known(*values))
         return table_of(rows, self._store)
 
 
@@ -329,7 +329,7 @@ def _row(identifier: str, item: Described | Failed, columns: Sequence[str]) -> d
     for name in item.__slots__:
         row[names.get(name, name)] = getattr(item, name)
     if isinstance(item, Described):
-        row.update(asdict(item.shape))
+        row.update(item.shape.columns())
     row["thumbnail_sum"] = thumbnail_sum(row.get("thumbnail"))
     return row
 

@@ -56,6 +56,18 @@ class Shape:
     smallest: float
     is_line_art: bool
 
+    def columns(self) -> dict[str, object]:
+        """By the names that the table stores them under."""
+        return {
+            "code": self.code,
+            "norms": self.norms,
+            "frame": self.frame,
+            "windows": self.windows,
+            "window_frames": self.window_frames,
+            "smallest": self.smallest,
+            "is_line_art": self.is_line_art,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Described:

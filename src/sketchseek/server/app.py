@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import replace
 from hashlib import blake2b
 from importlib import resources
@@ -131,6 +131,7 @@ def create_app(
         app.add_exception_handler(error, as_problem)
     add_routes(app, service)
     add_page(app)
+    service.serve_agents(app)
     gate = Gate(app, host=host, token=token, limits=limits, names=names)
     return Behind(Journal(gate, service.metrics), prefix=prefix, proxies=proxies)
 
@@ -149,6 +150,7 @@ class Service:
         self.greeting = Greeting(self)
         # Pictures have threads of their own: a queue of searches must not hold up thumbnails.
         self.threads = ThreadPoolExecutor(4, thread_name_prefix="pictures")
+        self.agents: Any = None
 
     @asynccontextmanager
     async def lifespan(self, _: FastAPI) -> AsyncIterator[None]:
@@ -158,13 +160,30 @@ class Service:
             await self.off_loop(self.library.info)
         self.greeting.loop = asyncio.get_running_loop()
         rehearsal = asyncio.ensure_future(self.off_loop(self.rehearse))
-        yield
+        async with self.agents.session_manager.run() if self.agents is not None else nullcontext():
+            yield
         self.greeting.over = True
         await rehearsal
         await asyncio.to_thread(self.greeting.thread.shutdown)
         self.decoder.close()
         self.searches.close()
         self.threads.shutdown(wait=True, cancel_futures=True)
+
+    def serve_agents(self, app: FastAPI) -> None:
+        """Answer agents under /mcp, where the extra is installed; the gate has checked who asks."""
+        from ..agents import agent_server, has_extra
+
+        if not has_extra():
+            return
+        from mcp.server.transport_security import TransportSecuritySettings
+
+        self.agents = agent_server(self.library, self.decoder)
+        answering = self.agents.streamable_http_app(
+            json_response=True,
+            stateless_http=True,
+            transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+        )
+        app.router.routes += answering.routes
 
     def rehearse(self) -> None:
         """Search before anybody asks: networks are loaded, and pages of the index are in memory."""

@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -165,7 +166,7 @@ class Snapshot:
             return False
 
     @classmethod
-    def _from(cls, file: IO[bytes], identity: str) -> Snapshot | None:
+    def _from(cls, file: BufferedReader, identity: str) -> Snapshot | None:
         if file.read(len(MAGIC)) not in (MAGIC, _MAGIC_OF_OLD_SUMS):
             return None
         size = os.fstat(file.fileno()).st_size
@@ -182,9 +183,11 @@ class Snapshot:
         _check_layout(listing, n, recipe, size)
         mapping = None
         if size <= COPIED_BYTES:
+            content = np.empty(size, np.uint8)  # of large pages, which `read` does not ask the system for
             file.seek(0)
-            content = np.frombuffer(file.read(), np.uint8)
-            if not all(checksum(content[e.offset : e.end], e.sum) == e.sum for e in listing):
+            if file.readinto(content.data) != size or not all(
+                checksum(content[e.offset : e.end], e.sum) == e.sum for e in listing
+            ):
                 return None
         else:
             mapping = _Mapping(file, listing)
