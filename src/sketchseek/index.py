@@ -550,7 +550,8 @@ class Index:
         recipe = self.recipe
         if recipe.successor is None:
             present = recipe.expansion.name if recipe.expansion else None
-            return {"successor": None, "stronger": stronger(present, self.location)}
+            offered = stronger(present, self.location) if len(self) else None
+            return {"successor": None, "stronger": offered}
         seen = self.store.dataset.count_rows(f"{recipe.successor.columns[0]} IS NOT NULL")
         return {"successor": {"name": recipe.successor.name, "pictures": seen}, "stronger": None}
 

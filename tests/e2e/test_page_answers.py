@@ -18,6 +18,8 @@ from PIL import Image
 from playwright.sync_api import Page, Request, Route, expect
 from visitor import ARROW, STAR, Keep, Visit, draw_with_mouse, options, search_after
 
+HOUSE = [(0, 45), (50, 0), (100, 45), (85, 45), (85, 100), (15, 100), (15, 45), (0, 45)]
+
 
 def with_options(page: Page, *options: str, **more: Any) -> None:
     """Let the server offer what it may not have, and reload."""
@@ -238,11 +240,23 @@ def test_outlines_are_placed_as_the_server_places_them(visit: Visit, address: st
                 assert a[-1] == pytest.approx(b[-1].tolist(), abs=1.5)
 
 
+def test_a_drawing_on_its_side_is_turned_by_itself(visit: Visit, address: str) -> None:
+    page = visit(address)
+    lying = [(100 - y, x) for x, y in HOUSE]
+    straight = search_after(page, lambda: draw_with_mouse(page, lying))
+    assert straight["present"] < 0.5
+    assert all(hit["rotation"] == 0 for hit in straight["hits"])
+    expect(page.locator(".hit .open").first).to_have_attribute("title", re.compile("house"))
+    page.locator(".hit .open").first.click()
+    expect(page.locator("#viewer .facts")).to_contain_text("to the left")
+
+
 def test_a_switch_for_any_angle(visit: Visit, keep: Keep, address: str) -> None:
     page = visit(address)
     down = [(100 - y, x) for x, y in ARROW]  # the arrow that points left, turned by 90 degrees: up
     straight = search_after(page, lambda: draw_with_mouse(page, down))
     assert all(hit["rotation"] == 0 for hit in straight["hits"])
+    page.wait_for_timeout(600)  # by then it has turned the drawing by itself, if at all
     with page.expect_request("**/api/search") as request:
         options(page)
         turned = search_after(page, page.get_by_label("At any angle").check)

@@ -36,13 +36,13 @@ def top_of_first_hit(page: Page) -> float:
 
 
 def scroll_down(page: Page) -> None:
-    page.mouse.move(1100, 300)
+    page.mouse.move(700, 300)
     page.mouse.wheel(0, 5000)
     page.wait_for_function("() => document.querySelector('.hit').getBoundingClientRect().bottom < 0")
 
 
 def test_new_hits_are_shown_from_their_top(visit: Visit, expanding: str) -> None:
-    page = visit(expanding, viewport={"width": 1280, "height": 420})
+    page = visit(expanding, viewport={"width": 1040, "height": 470})
     search_after(page, lambda: draw_with_mouse(page, STAR))
     scroll_down(page)
     sheet = page.locator("#paper").bounding_box()

@@ -16,6 +16,7 @@ const PAGE_OF_HITS = 24;
 const MOST_IN_ZIP = 200;
 const LEGEND = "sketchseek.legend"; // noted where somebody has seen it
 const TYPING = 250; // ms without a key after which a word is searched for
+const REST = 500; // ms without a line after which a drawing that finds nothing is turned
 const LOOK = { calm: 15000, waiting: 2000 }; // ms between two looks at the server
 const find = (selector) => document.querySelector(selector);
 const pad = new Sketchpad(find("#paper"));
@@ -58,6 +59,7 @@ let collection = null; // what /api/index said
 let lost = false; // the server does not answer
 let asking = null; // the search under way
 let shown = null; // the query whose hits are on screen
+let resting = 0; // the timer of a drawing that is about to be turned
 let end = null; // why there is nothing left to scroll to, as a sentence
 let held = []; // hits that are no better than chance: they wait until somebody wants them
 let everything = false; // somebody did
@@ -246,10 +248,14 @@ function placedHits({ hits, drawing }) {
   return hits;
 }
 
+/** Whether there is anything to search for. */
+const asked = () => pad.strokes.length > 0 || Boolean(photo.query || words());
+
 /** Search for what is drawn. New hits are shown from their top, unless `inPlace`. */
 async function search({ inPlace = false } = {}) {
   asking?.abort();
-  if (!(pad.strokes.length || photo.query || words()) || !collection?.pictures) {
+  clearTimeout(resting);
+  if (!asked() || !collection?.pictures) {
     shown = null;
     results.clear();
     showWelcome();
@@ -259,19 +265,14 @@ async function search({ inPlace = false } = {}) {
   const mine = (asking = new AbortController());
   const current = () => asking === mine && !mine.signal.aborted;
   document.body.classList.add("waiting");
-  const wanted = { ...query(), k: PAGE_OF_HITS };
+  const wanted = { turn: 0, ...query(), k: PAGE_OF_HITS };
   performance.mark("search");
   try {
     const answer = await patiently(() => api.search(wanted, mine.signal), current);
-    const hits = placedHits(answer);
-    const good = worth(answer);
-    if (!(await results.show(hits.slice(0, good), current, looksRight(answer)))) return;
+    if (!(await show(answer, wanted, current))) return;
     performance.measure("pen up to results", "search");
-    shown = wanted;
-    everything = false;
     if (!inPlace) showFromTop();
-    showEnding(answer, hits.slice(good));
-    explain(answer);
+    if (!looksRight(answer) && wanted.strokes && wanted.turn === 0) resting = setTimeout(() => turn(wanted, mine.signal, current), REST);
   } catch (problem) {
     if (problem.name === "AbortError" || !current()) return;
     trouble(problem);
@@ -281,6 +282,24 @@ async function search({ inPlace = false } = {}) {
       watchBottom();
     }
   }
+}
+
+/** Show an answer to what was wanted, unless it is not any more. */
+async function show(answer, wanted, current) {
+  const hits = placedHits(answer);
+  const good = worth(answer);
+  if (!(await results.show(hits.slice(0, good), current, looksRight(answer)))) return false;
+  shown = wanted;
+  everything = false;
+  showEnding(answer, hits.slice(good));
+  explain(answer);
+  return true;
+}
+
+/** Nothing looks right, and the pen rests: the server may turn the drawing. Shown is what it finds by that. */
+async function turn({ turn: _, ...wanted }, signal, current) {
+  const answer = await api.search(wanted, signal).catch(() => null);
+  if (answer?.hits[0]?.rotation && current()) await show(answer, wanted, current);
 }
 
 /** The sheet, which stays in sight beside the hits or lies above them, does not move by this. */
@@ -426,12 +445,12 @@ async function look() {
     const before = collection?.pictures;
     const version = collection?.version;
     collection = await api.index();
-    if (collection.version !== version && can("folder")) folders.show((await api.folders()).folders);
+    if (collection.version !== version && can("folder")) api.folders().then(({ folders: all }) => folders.show(all), () => {});
     showAbilities();
     find("#collection").textContent = counted(collection.pictures);
     if (lost) regain();
     else if (before !== undefined && before !== collection.pictures) changed();
-    if (before === undefined || !collection.pictures) showWelcome();
+    if ((before === undefined && !asked()) || !collection.pictures) showWelcome();
   } catch (problem) {
     if (problem.status === 0) lose();
     if (!collection) trouble(problem);
