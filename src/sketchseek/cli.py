@@ -859,7 +859,10 @@ def _check_pictures(paths: Sequence[str], exclude: Sequence[str]) -> None:
     """Refuse paths without a picture before an index is made for them."""
     from .indexing.walk import absolute, walk
     from .output.html import printable
+    from .remote import is_remote
 
+    if any(map(is_remote, paths)):
+        return  # asked once, by the run itself
     seen = walk([absolute(path) for path in paths], exclude, only_first=True)
     if seen.files:
         return

@@ -42,7 +42,7 @@ def scroll_down(page: Page) -> None:
 
 
 def test_new_hits_are_shown_from_their_top(visit: Visit, expanding: str) -> None:
-    page = visit(expanding, viewport={"width": 1040, "height": 470})
+    page = visit(expanding, viewport={"width": 1040, "height": 500})
     search_after(page, lambda: draw_with_mouse(page, STAR))
     scroll_down(page)
     sheet = page.locator("#paper").bounding_box()
