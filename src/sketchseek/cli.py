@@ -242,6 +242,10 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         help="a proxy whose X-Forwarded-* headers are to be believed",
     )
 
+    p = command("mcp", run_mcp, "serve agents on standard input and output, by the Model Context Protocol")
+    _add_index(p)
+    _add_device(p)
+
     p = command("demo", run_demo, "index the demo pictures and serve a page to draw on")
     _add_address(p)
     p.add_argument(
@@ -584,6 +588,14 @@ def _on_cluster(args: argparse.Namespace, follow: bool = False) -> Iterator[Any]
             yield index
 
 
+def run_mcp(args: argparse.Namespace) -> int:
+    """`mcp`."""
+    from .agents import serve_agents
+
+    serve_agents(args.index, args.device)
+    return 0
+
+
 def run_demo(args: argparse.Namespace) -> int:
     """`demo`."""
     from .demo import demo, demo_index
@@ -846,7 +858,10 @@ def _check_pictures(paths: Sequence[str], exclude: Sequence[str]) -> None:
     """Refuse paths without a picture before an index is made for them."""
     from .indexing.walk import absolute, walk
     from .output.html import printable
+    from .remote import is_remote
 
+    if any(map(is_remote, paths)):
+        return  # asked once, by the run itself
     seen = walk([absolute(path) for path in paths], exclude, only_first=True)
     if seen.files:
         return

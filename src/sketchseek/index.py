@@ -235,13 +235,12 @@ class Index:
 
     def _roots_by_exclusions(self) -> dict[tuple[str, ...], list[bytes]]:
         """The roots of all runs before, but for those that are away and of which nothing is known."""
-        from .contours.objects import is_object
         from .indexing.walk import holding
         from .storage.roots import read_roots
 
         roots = read_roots(self._location)
         held = holding(roots, self._writer().table(["path"])["path"].to_pylist())
-        away = [r for r in roots if r not in held and not is_object(r) and not os.path.lexists(r)]
+        away = [r for r in roots if r not in held and b"://" not in r and not os.path.lexists(r)]
         groups: dict[tuple[str, ...], list[bytes]] = {}
         for root, excluded in roots.items():
             if root not in away:

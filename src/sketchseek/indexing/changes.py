@@ -145,7 +145,7 @@ def gone_with(path: bytes) -> bytes | None:
     """The highest folder, or the path itself, that is not there; None when it is, or nobody can tell."""
     gone = None
     path = file_of(path)
-    while path and not is_object(path):
+    while path and b"://" not in path and not is_object(path):
         try:
             os.lstat(path)
             return gone

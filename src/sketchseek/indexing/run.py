@@ -14,11 +14,13 @@ from .. import system
 from ..contours.objects import is_object
 from ..errors import SketchseekError
 from ..output.progress import Progress
+from ..remote import is_remote
 from ..shape.engine.device import usable
 from ..storage.schema import Recipe
 from ..storage.store import Change, Store
 from .changes import Changes, compare, gone_with, moves
 from .commits import Commits, Move, keep_tidy, read_known
+from .elsewhere import Elsewhere
 from .report import Report
 from .volumes import take_to_pages
 from .walk import Listings, Walk, absolute, below, holding, walk
@@ -76,7 +78,9 @@ def update(
     store.check_lengths()
     store.upgrade()
     known = read_known(store)
-    seen = walk(roots, options.exclude, options.listings)
+    elsewhere = Elsewhere(roots, store.location)
+    seen = walk([root for root in roots if not is_remote(root)], options.exclude, options.listings)
+    elsewhere.add_to(seen)
     take_to_pages(seen, known, store.location)
     wanted = _wanted(store.recipe)
     changes = compare(
@@ -88,6 +92,9 @@ def update(
         retry=options.retry,
     )
     held = holding([*seen.missing, *seen.empty, *seen.away], (row.path for row in known))
+    for root in map(os.fsencode, elsewhere.roots):
+        if root in seen.unseen and root not in holding([root], (row.path for row in known)):
+            raise SketchseekError(seen.unseen[root])
     for root in seen.missing:
         if root not in held:
             raise SketchseekError(f"There is no file or folder {os.fsdecode(root)}.")
@@ -102,7 +109,7 @@ def update(
         moved = _follow_moves(changes, seen, commits, report)
         commits.forget(changes.vanished)
         changes.bare += [row for row in commits.known.values() if row.id in moved and row.lacks(**wanted)]
-        _read(changes, commits, store, options, progress)
+        _read(changes, commits, store, options, progress=progress, elsewhere=elsewhere)
     except KeyboardInterrupt:
         report.interrupted = True
     commits.flush()
@@ -204,19 +211,37 @@ def _tasks(changes: Changes, recipe: Recipe) -> Iterator[Task]:
 
 
 def _read(
-    changes: Changes, commits: Commits, store: Store, options: IndexingOptions, progress: Progress | None
+    changes: Changes,
+    commits: Commits,
+    store: Store,
+    options: IndexingOptions,
+    *,
+    progress: Progress | None,
+    elsewhere: Elsewhere,
 ) -> None:
     tasks = list(_tasks(changes, store.recipe))
     if not tasks:
         return
     done = 0
+
+    def take(result: Result | None) -> None:
+        nonlocal done
+        if result is None:
+            commits.flush_if_due()
+        else:
+            done += 1
+            if not isinstance(result, Gone):
+                commits.add(result)
+        if progress is not None:
+            progress(done, len(tasks))
+
+    here = [task for task in tasks if not is_remote(task.path)]
+    there = [task for task in tasks if is_remote(task.path)]
     with (options.workers or _workers)(store.recipe, options.jobs, options.device) as workers:
-        for result in workers.results(tasks):
-            if result is None:
-                commits.flush_if_due()
-            else:
-                done += 1
-                if not isinstance(result, Gone):
-                    commits.add(result)
-            if progress is not None:
-                progress(done, len(tasks))
+        for result in workers.results(here):
+            take(result)
+        for batch, failed in elsewhere.fetched(there):
+            for lost in failed:
+                take(lost)
+            for result in workers.results(batch):
+                take(result)

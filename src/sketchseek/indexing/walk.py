@@ -19,6 +19,7 @@ from itertools import chain
 from ..contours.objects import Stat, is_object, listed, look
 from ..contours.volumes import PAGED, can_read_pdf, file_of, suffix
 from ..errors import SketchseekError
+from ..remote import is_remote
 
 SUFFIXES = frozenset(
     b".jpg .jpeg .jpe .jfif .mpo .png .webp .avif .heic .heif .hif .tif .tiff .bmp .gif .svg".split()
@@ -98,10 +99,12 @@ def absolute(path: str | bytes | os.PathLike[str]) -> bytes:
     """
     if is_object(path):
         return os.fsencode(path).rstrip(b"/")
+    if is_remote(path):
+        return os.fsencode(path)
     if re.match(rb"[a-z][a-z0-9+.-]+://", os.fsencode(path)):
         raise SketchseekError(
-            f"Pictures are read from folders and from s3://, and {os.fsdecode(path)} is neither: mount it as "
-            "a folder, or copy the pictures."
+            f"Pictures are read from folders, s3:// and https:// (IIIF), and {os.fsdecode(path)} is none of "
+            "these: mount it as a folder, or copy the pictures."
         )
     return os.fsencode(os.path.abspath(os.path.expanduser(os.fspath(path))))
 
@@ -125,7 +128,10 @@ def below(roots: Iterable[bytes]) -> Callable[[bytes], bool]:
 
 
 def above(path: bytes) -> bytes:
-    """The folder of a file, or the volume of a page."""
+    """The folder of a file, the volume of a page, the address that a picture elsewhere was listed by."""
+    if b"://" in path and is_remote(path):
+        root, mark, _ = path.partition(b"#")
+        return root if mark else b""
     volume = file_of(path)
     return volume if volume != path else path.rpartition(b"/")[0]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,8 @@ class Task:
     lacks_expansion : what the index knows lacks the descriptor for expansion or tokens, which are wanted.
     lacks_views : it has other views than those that are wanted.
     lacks_keywords : nobody has looked for keywords in it.
+    data, stat, original : of a picture that lives elsewhere, its bytes, what they are compared by, and the
+        size (width, height) of the original, of which they may be a smaller copy; 0 where nobody says.
     """
 
     path: bytes
@@ -39,6 +41,9 @@ class Task:
     lacks_expansion: bool = False
     lacks_views: bool = False
     lacks_keywords: bool = False
+    data: bytes | None = None
+    stat: Stat | None = None
+    original: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +175,7 @@ class Reader:
     def __call__(self, task: Task) -> Result:
         """Read, and describe unless the content is what the index knows."""
         try:
-            content = read_steadily(task.path)
+            content = _of_task(task) or read_steadily(task.path)
         except FileNotFoundError:
             return Gone(task.path)
         except SketchseekError as error:
@@ -182,11 +187,11 @@ class Reader:
         try:
             if content.digest == task.digest:
                 looked = self._look_alone(content.data) if task.lacks_expansion else (None, None)
-                shape = self._shape(self._contours(content.data)) if task.lacks_views else None
+                shape = self._shape(self._contours(content.data, task)) if task.lacks_views else None
                 keywords = _keywords(content.data) if task.lacks_keywords else None
                 stat = content.size, content.modified, content.digest
                 return Same(task.path, *stat, looked[0], shape, looked[1], keywords)
-            return self._describe(task.path, content)
+            return self._describe(task, content)
         except SketchseekError as error:
             digest = b"" if machine_failed(error) else content.digest
             return Failed(task.path, content.size, content.modified, digest, str(error))
@@ -219,10 +224,14 @@ class Reader:
         seen, tokens = self.describer.with_tokens(pixels)
         return np.asarray(seen, dtype=np.float16).tobytes(), tokens.tobytes()
 
-    def _contours(self, data: bytes) -> Contours:
+    def _contours(self, data: bytes, task: Task) -> Contours:
         from ..contours import picture_contours
 
-        return picture_contours(data, self.detector)
+        seen = picture_contours(data, self.detector)
+        width, height = task.original
+        if width > 0 and height > 0:  # places are in pixels of the original
+            return replace(seen, picture=replace(seen.picture, width=width, height=height))
+        return seen
 
     def _shape(self, contours: Contours) -> Shape:
         import numpy as np
@@ -254,14 +263,14 @@ class Reader:
 
         return np.stack([describe(points, self.settings) for points in parts])
 
-    def _describe(self, path: bytes, content: _Content) -> Described:
+    def _describe(self, task: Task, content: _Content) -> Described:
         from ..contours.picture import thumbnail
 
-        contours = self._contours(content.data)
+        contours = self._contours(content.data, task)
         picture = contours.picture
         expansion, tokens = self._look(picture.pixels)
         return Described(
-            path=path,
+            path=task.path,
             size=content.size,
             modified=content.modified,
             digest=content.digest,
@@ -279,6 +288,12 @@ def _keywords(data: bytes) -> str:
     from ..words.keywords import read_keywords
 
     return "\n".join(read_keywords(data))
+
+
+def _of_task(task: Task) -> _Content | None:
+    if task.data is None or task.stat is None:
+        return None
+    return _Content(task.data, task.stat.size, task.stat.modified, digest_of(task.data))
 
 
 def read_steadily(path: bytes, attempts: int = 3) -> _Content:

@@ -95,7 +95,7 @@ class Workers:
         """Answers as they come, one for each task; None at least every half second."""
         waiting = deque(tasks)
         again: set[bytes] = set()  # pictures in hand when a worker ended: given a second chance
-        for _ in range(min(self._jobs, len(waiting))):
+        for _ in range(min(self._jobs, len(waiting)) - len(self._workers)):
             self._hire()
         while waiting or any(worker.sent for worker in self._workers):
             for worker in list(self._workers):
@@ -155,6 +155,8 @@ class Workers:
 
 def unread(task: Task, reason: str) -> Result:
     """The result for a picture whose reader did not come back; it is tried again by a later run."""
+    if task.stat is not None:
+        return Failed(task.path, task.stat.size, task.stat.modified, b"", reason)
     try:
         found = os.stat(file_of(task.path))
     except OSError:

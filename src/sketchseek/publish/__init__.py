@@ -15,14 +15,17 @@ from importlib.resources.abc import Traversable
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import numpy as np
 
 from ..errors import SketchseekError
+from ..remote import is_remote, items_of
 from ..search.confidence import models
 from ..search.core import EVIDENCE
 from ..search.layout import Layout
-from .names import Label, labelled, published_names, read_labels
+from ..storage.location import Location
+from .names import SCHEMES, Label, labelled, published_names, read_labels
 from .parts import Parts, distinct, packed, put
 
 if TYPE_CHECKING:
@@ -71,6 +74,7 @@ def publish(
     paths = [view.path(i) for i in range(len(view))]
     names = published_names(paths)
     shown, unused = labelled(paths, names, labels)
+    shown = _of_sources(index, paths, shown)
     parts = Parts(site)
     layout = Layout.of(view)
     different, which = distinct(layout.codes)
@@ -120,6 +124,22 @@ def publish(
         "labelled": sum(label != Label() for label in shown),
         "unused_labels": unused,
     }
+
+
+def _of_sources(index: Index, paths: list[str], shown: list[Label]) -> list[Label]:
+    """Of pictures that live elsewhere, what their sources say, where nobody here has said something."""
+    if not any(map(is_remote, paths)):
+        return shown
+    items = items_of(Location(index.location))
+    found = []
+    for path, label in zip(paths, shown, strict=True):
+        item = items.get(path.partition("#")[2]) if is_remote(path) else None
+        if item is None or label != Label():
+            found.append(label)
+        else:
+            said = " · ".join(filter(None, (item.label, item.rights)))
+            found.append(Label(said, item.link if urlsplit(item.link).scheme in SCHEMES else ""))
+    return found
 
 
 def _engines() -> dict[str, bytes]:

@@ -56,5 +56,7 @@ class Folders:
 
 
 def parent(path: str) -> str:
-    """The folder of a path or URI."""
+    """The folder of a path or URI; of a picture elsewhere, the address that it was listed by."""
+    if "://" in path and "#" in path:
+        return path.partition("#")[0]
     return path.rpartition("/")[0]

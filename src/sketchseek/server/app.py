@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import replace
 from hashlib import blake2b
 from importlib import resources
@@ -52,6 +52,7 @@ from .bodies import (
     first_fault,
 )
 from .decoding import BusyDecoderError, Decoder, Traced
+from .iiif import ANNOTATIONS, MANIFEST, MOST_POINTS, annotation_page, manifest_of
 from .journal import Journal
 from .library import File, Library, NoPictureError, NothingIndexedError, OutOfReachError
 from .limits import Limits
@@ -131,6 +132,7 @@ def create_app(
         app.add_exception_handler(error, as_problem)
     add_routes(app, service)
     add_page(app)
+    service.serve_agents(app)
     gate = Gate(app, host=host, token=token, limits=limits, names=names)
     return Behind(Journal(gate, service.metrics), prefix=prefix, proxies=proxies)
 
@@ -149,6 +151,7 @@ class Service:
         self.greeting = Greeting(self)
         # Pictures have threads of their own: a queue of searches must not hold up thumbnails.
         self.threads = ThreadPoolExecutor(4, thread_name_prefix="pictures")
+        self.agents: Any = None
 
     @asynccontextmanager
     async def lifespan(self, _: FastAPI) -> AsyncIterator[None]:
@@ -158,13 +161,30 @@ class Service:
             await self.off_loop(self.library.info)
         self.greeting.loop = asyncio.get_running_loop()
         rehearsal = asyncio.ensure_future(self.off_loop(self.rehearse))
-        yield
+        async with self.agents.session_manager.run() if self.agents is not None else nullcontext():
+            yield
         self.greeting.over = True
         await rehearsal
         await asyncio.to_thread(self.greeting.thread.shutdown)
         self.decoder.close()
         self.searches.close()
         self.threads.shutdown(wait=True, cancel_futures=True)
+
+    def serve_agents(self, app: FastAPI) -> None:
+        """Answer agents under /mcp, where the extra is installed; the gate has checked who asks."""
+        from ..agents import agent_server, has_extra
+
+        if not has_extra():
+            return
+        from mcp.server.transport_security import TransportSecuritySettings
+
+        self.agents = agent_server(self.library, self.decoder)
+        answering = self.agents.streamable_http_app(
+            json_response=True,
+            stateless_http=True,
+            transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+        )
+        app.router.routes += answering.routes
 
     def rehearse(self) -> None:
         """Search before anybody asks: networks are loaded, and pages of the index are in memory."""
@@ -228,6 +248,69 @@ class Service:
             raise busy("files are being read") from None
         finally:
             self.uploads -= 1
+
+    async def iiif_search(self, request: Request) -> Response:
+        """Hits as annotations of canvases, for a drawing in the body, or in the address."""
+        if request.method == "POST":
+            traced, options = await self.read(request)
+        else:
+            traced, options = await self.read_query(request)
+        if traced is None:
+            raise HTTPException(422, "Annotations are for a drawing: send strokes.")
+        gone = asyncio.ensure_future(disconnection(request))
+        try:
+            hits, sketch = await self.searches.run(options.page, gone, lambda: self.found(traced, options))
+        except BusyError:
+            raise busy("searches at once") from None
+        except (SupersededError, DisconnectedError):
+            raise HTTPException(409, "A newer search of the same page took the place of this one.") from None
+        except SketchseekError as error:
+            raise HTTPException(422, str(error)) from None
+        finally:
+            gone.cancel()
+        base = str(request.base_url).rstrip("/")
+        found = annotation_page(hits, sketch, str(request.url), base, self.library.about)
+        return Response(as_json(found), media_type=ANNOTATIONS)
+
+    async def read_query(self, request: Request) -> tuple[Traced, SearchFields]:
+        """A drawing in an address: strokes in JSON, or an SVG."""
+        asked = dict(request.query_params)
+        strokes, svg = asked.pop("strokes", None), asked.pop("svg", None)
+        try:
+            options = SearchForm.model_validate(asked)
+            if svg is not None:
+                return await self.decoder.strokes(svg.encode()), options
+            body = SearchBody.model_validate({"strokes": json.loads(strokes or "null")})
+        except ValidationError as error:
+            raise HTTPException(422, first_fault(error)) from None
+        except (ValueError, RecursionError):
+            raise HTTPException(422, "strokes: Neither JSON nor an SVG.") from None
+        except SketchseekError as error:
+            raise HTTPException(422, str(error)) from None
+        if body.strokes is None:
+            raise HTTPException(422, "strokes: Field required.")
+        return Traced(body.strokes), options
+
+    def found(self, traced: Traced, options: SearchFields) -> tuple[list[Hit], Sketch]:
+        """A search, on a thread."""
+        from ..contours.drawing import Sketch
+
+        sketch = replace(Sketch.from_strokes(traced.strokes), picture=traced.picture)
+        turn = 180.0 if options.turn == "any" else options.turn
+        hits = self.library.ready().search(
+            sketch, options.k, mirror=options.mirror, turn=turn, folder=options.folder, words=options.words
+        )
+        return hits, sketch.simplified(MOST_POINTS)
+
+    async def manifest(self, request: Request, identifier: str) -> Response:
+        """A picture as a manifest of one canvas, for viewers."""
+        index = await self.off_loop(self.library.ready)
+        try:
+            row = index.row(identifier)
+        except SketchseekError as error:
+            raise NoPictureError(str(error)) from None
+        base = str(request.base_url).rstrip("/")
+        return Response(as_json(manifest_of(row, base)), media_type=MANIFEST)
 
     async def read(self, request: Request) -> tuple[Traced | None, SearchFields]:
         """A drawing, as JSON or in a file, or words."""
@@ -321,7 +404,7 @@ class Service:
             "covered": hits.covered,
             "note": hits.note,
             "drawing": polylines(sketch.simplified(self.limits.points).strokes) if sketch else [],
-            "hits": [{**hit.to_dict(), "picture": as_text(hit.picture)} for hit in hits],
+            "hits": [self.body_of(hit) for hit in hits],
         }
         if options.outlines and sketch:
             outlined(answer["hits"], hits, sketch, self.limits.answer_bytes - len(as_json(answer)))
@@ -333,6 +416,14 @@ class Service:
             "encode": time.perf_counter() - found,
         }
         return content, stages, hits
+
+    def body_of(self, hit: Hit) -> dict[str, Any]:
+        """A hit as it is sent; of one that lives elsewhere, with what its source says."""
+        body = {**hit.to_dict(), "picture": as_text(hit.picture)}
+        item = self.library.about(hit.picture)
+        if item is not None:
+            body |= {"label": item.label, "rights": item.rights, "link": item.link}
+        return body
 
     async def picture(self, request: Request, identifier: str) -> Response:
         """A picture: as it lies on disk where every browser can show it, as WebP otherwise.
@@ -599,6 +690,14 @@ FORM = {
 }
 
 
+IN_ADDRESS = {
+    "parameters": [
+        {"name": name, "in": "query", "required": False, "schema": {"type": "string"}, "description": said}
+        for name, said in (("strokes", "Polylines in JSON."), ("svg", "A drawing."), ("k", "How many hits."))
+    ]
+}
+
+
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The errors of a route, for the OpenAPI document."""
     return {s: {"model": Problem, "description": REASONS[s]} for s in sorted({*statuses, *ALWAYS})}
@@ -773,6 +872,29 @@ def add_routes(app: FastAPI, service: Service) -> None:
         paths = await service.off_loop(service.library.paths, id)
         name = {"content-disposition": 'attachment; filename="pictures.zip"', "cache-control": "no-store"}
         return StreamingResponse(archive(paths), media_type="application/zip", headers=name)
+
+    iiif: dict[int | str, dict[str, Any]] = {200: {"content": {ANNOTATIONS: {"schema": {"type": "object"}}}}}
+    for method in ("GET", "POST"):
+        app.add_api_route(
+            "/iiif/search",
+            service.iiif_search,
+            methods=[method],
+            response_class=Response,
+            response_model=None,
+            responses={**iiif, **documented(400, 404, 408, 409, 413, 415, 422)},
+            openapi_extra=body_of(json=search_schema, form=FORM) if method == "POST" else IN_ADDRESS,
+            summary="Where canvases show a drawing, as a IIIF AnnotationPage",
+            operation_id=f"iiif_search_{method.lower()}",
+        )
+
+    @app.get(
+        "/iiif/pictures/{id}/manifest.json",
+        response_class=Response,
+        responses={200: {"content": {MANIFEST: {"schema": {"type": "object"}}}}, **documented(404, 422)},
+        summary="A picture as a IIIF manifest of one canvas",
+    )
+    async def manifest(id: Identifier, request: Request) -> Response:
+        return await service.manifest(request, id)
 
     @app.get("/metrics", response_class=PlainTextResponse, responses=documented(), summary="For Prometheus")
     async def metrics() -> str:

@@ -136,6 +136,11 @@ class HitBody(BaseModel):
     )
     also: list[PlaceBody] = Field(description="Where else in the picture, best first.")
     missing: bool = Field(description="The picture is not where the index knows it; such hits come last.")
+    label: str | None = Field(None, description="Of a picture that lives elsewhere: what it is called there.")
+    rights: str | None = Field(
+        None, description="Of such a picture: whose it is, and what one may do with it."
+    )
+    link: str | None = Field(None, description="Of such a picture: the page that shows it.")
     matched: str | None = Field(
         None, description="The word of the picture's name that matched the words of the search, if one did."
     )

@@ -19,6 +19,8 @@ from ..contours.source import open_regular
 from ..contours.volumes import volume_and_page
 from ..errors import NoIndexError, SketchseekError
 from ..output.html import as_text
+from ..remote import Item, is_remote, items_of
+from ..storage.location import Location
 
 if TYPE_CHECKING:
     from ..index import Hit, Index
@@ -73,6 +75,8 @@ class Library:
         self._looked = -REFRESH_SECONDS
         self._lock = threading.Lock()
         self.cache = ByteCache(CACHE_BYTES)
+        self._items: tuple[int, dict[str, Item]] | None = None
+        self._lock_items = threading.Lock()
 
     def index(self) -> Index | None:
         """The newest version; None where there is no index yet.
@@ -121,8 +125,6 @@ class Library:
     @property
     def command(self) -> str:
         """What a person types to fill the index."""
-        from ..storage.location import Location
-
         return f"sketchseek index ~/Pictures --index {shlex.quote(str(Location(self.where)))}"
 
     def info(self) -> dict[str, Any]:
@@ -172,6 +174,9 @@ class Library:
 
     def picture(self, identifier: str) -> File | None:
         """The picture's own file, where every browser can show it and could not run it; None where not."""
+        (path,) = self.paths([identifier])
+        if is_remote(path):  # its server is not asked: what the index keeps of it is shown
+            return self.thumbnail(identifier)
         path, tag = self.locate(identifier)
         if volume_and_page(path)[1] is not None:
             return None
@@ -207,6 +212,8 @@ class Library:
     def locate(self, identifier: str, kind: str = "picture") -> tuple[str, str]:
         """Where a picture's file is, and a tag for what is made of it; NoPictureError where it is gone."""
         (path,) = self.paths([identifier])
+        if is_remote(path):
+            raise NoPictureError("This picture lives elsewhere: the index keeps only a small one of it.")
         try:
             found = look(path)
         except (OSError, ValueError):
@@ -221,6 +228,18 @@ class Library:
         if index is None:
             raise NoPictureError("There are no pictures here.")
         return [_found(index.picture_path, identifier) for identifier in identifiers]
+
+    def about(self, path: str) -> Item | None:
+        """What the source of a picture that lives elsewhere says of it."""
+        if not is_remote(path):
+            return None
+        index = self.index()
+        if index is None:
+            return None
+        with self._lock_items:
+            if self._items is None or self._items[0] != index.version:
+                self._items = index.version, items_of(Location(self.where))
+            return self._items[1].get(path.partition("#")[2])
 
     def folders(self, most: int) -> list[tuple[str, int]]:
         """Folders and how many pictures each has, in it and below: at most so many, the upper ones first."""

@@ -61,6 +61,7 @@ export const archiveURL = (hits) => `api/archive?${hits.map(({ id }) => `id=${en
 export const pictureURL = ({ id }) => `api/pictures/${encodeURIComponent(id)}`;
 /** What is opened of a picture: its file; of a page, the volume at that page. */
 export function originalURL(hit) {
+  if (hit.link && /^https?:/.test(hit.link)) return hit.link;
   const page = hit.picture?.match(/#page=\d+$/);
   return page ? `${pictureURL(hit)}/volume${page[0]}` : pictureURL(hit);
 }

@@ -129,7 +129,7 @@ export class Viewer {
     find(".excuse").textContent = "";
     this.#layers();
     find("h2").textContent = fileName(hit);
-    find(".path").textContent = hit.picture;
+    find(".path").textContent = [hit.label, hit.rights].filter(Boolean).join(" · ") || hit.picture;
     const original = this.#give.original(hit);
     find(".original").hidden = !original;
     if (original) find(".original").href = original;
