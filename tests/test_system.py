@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import errno
 import io
+import multiprocessing
+import multiprocessing.connection
 import os
 import signal
 import struct
@@ -192,7 +194,7 @@ def test_windows_starts_a_child_with_one_handle(windows: Any, monkeypatch: pytes
             started["closed"] = True
 
     near = SimpleNamespace(close=lambda: started.setdefault("near closed", True))
-    monkeypatch.setattr("multiprocessing.Pipe", lambda: (near, Far()))
+    monkeypatch.setattr(multiprocessing, "Pipe", lambda: (near, Far()))
     monkeypatch.setattr(
         os, "set_handle_inheritable", lambda *given: started.update(given=given), raising=False
     )
@@ -207,7 +209,7 @@ def test_windows_starts_a_child_with_one_handle(windows: Any, monkeypatch: pytes
     assert started["given"] == (44, True)
     assert started["closed"]
     monkeypatch.setattr(
-        "multiprocessing.connection.PipeConnection", lambda number: ("end", number), raising=False
+        multiprocessing.connection, "PipeConnection", lambda number: ("end", number), raising=False
     )
     assert system.connection(44) == ("end", 44)  # type: ignore[comparison-overlap]
 
