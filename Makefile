@@ -19,7 +19,7 @@ PYTEST_ARGS ?=
 SUITE := -n 2 --dist worksteal # two at a time: most tests wait for a browser or a server (PYTEST_ARGS='-n 0': one by one)
 TORCH ?= # which torch `make test-gpu` installs: 'torch==2.13.0'
 
-.PHONY: demo test wasm site test-cluster test-gpu test-lowest sanitize browser lint bench docs results wheel test-wheel cross clean
+.PHONY: demo test wasm site test-cluster test-gpu test-lowest sanitize browser lint bench docs results wheel test-wheel cross portability clean
 .DELETE_ON_ERROR:
 
 $(BIN)/python:
@@ -109,6 +109,9 @@ test-wheel: wheel ## the wheels in bare environments: install, index, search, se
 
 cross: $(TOOLS)/.made ## whether the engine compiles and links for Linux and macOS on arm64
 	$(TOOLS)/bin/python packaging/cross.py $(ARGS)
+
+portability: $(VENV)/.dev ## types on three systems; the engine for Windows, macOS and Linux on both processors, run where it can be
+	$(BIN)/python packaging/portability.py $(ARGS)
 
 clean:
 	rm -rf $(VENV) build

@@ -23,6 +23,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src" / "cpp"
+EXACTNESS = ROOT / "packaging" / "exactness.cpp"
 PLACE = ROOT / "build" / "portability"
 FLAGS = [
     "-std=c++17",
@@ -117,11 +118,13 @@ def compiled(name: str) -> Path:
         for build, options in builds.items()
         for part in ("kernels", "tokens")
     }
-    parts["exactness"] = ["-c", str(ROOT / "packaging" / "exactness.cpp")]
+    parts["exactness"] = ["-c", str(EXACTNESS)]
+    newest = max(path.stat().st_mtime for path in [Path(__file__), *SOURCES.rglob("*.*pp"), EXACTNESS])
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for done in [
             pool.submit(run, [*compiler, *options, "-o", f"{folder}/{part}.o"])
             for part, options in parts.items()
+            if not is_newer(folder / f"{part}.o", newest)
         ]:
             done.result()
     program = folder / f"exactness{'.exe' if 'windows' in name else ''}"
@@ -130,6 +133,11 @@ def compiled(name: str) -> Path:
         if file.read(len(target.begins)) != target.begins:
             raise SystemExit(f"{program} is no program for {name}.")
     return program
+
+
+def is_newer(path: Path, time: float) -> bool:
+    """Whether a file is there, and was written after that time."""
+    return path.is_file() and path.stat().st_mtime > time
 
 
 def ran(name: str, program: Path) -> str | None:

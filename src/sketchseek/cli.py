@@ -6,7 +6,6 @@ import argparse
 import json
 import os
 import shlex
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +13,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from . import __version__
+from . import __version__, system
 from .errors import (
     AddressError,
     DamagedError,
@@ -342,7 +341,7 @@ def _index(args: argparse.Namespace, **elsewhere: Any) -> int:
     from .shape.views import SMALLEST
     from .storage.location import Location
 
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite end commits what is finished
+    system.end_politely()  # and commit what is finished
     location = Location(args.index)
     if location.exists():
         index = Index.open(args.index, repair=True)

@@ -20,7 +20,7 @@ from starlette.testclient import TestClient
 from sketchseek import Index
 from sketchseek.server.app import create_app
 from sketchseek.server.archive import MISSING, archive, unused_name
-from sketchseek.server.reveal import commands
+from sketchseek.system import reveal_commands as commands
 
 HERE = "http://127.0.0.1:8000"
 

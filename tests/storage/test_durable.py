@@ -4,6 +4,7 @@ import errno
 import fcntl
 import os
 import signal
+import sys
 import threading
 from pathlib import Path
 
@@ -25,6 +26,7 @@ def test_macos_is_asked_to_empty_the_drives_cache(tmp_path: Path, monkeypatch: p
             raise answer
         return 0
 
+    monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.setattr(fcntl, "F_FULLFSYNC", 51, raising=False)
     monkeypatch.setattr(fcntl, "fcntl", control)
     monkeypatch.setattr(os, "fsync", plain.append)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
+import socket
 import threading
 import time
 from collections import Counter
@@ -123,7 +124,7 @@ class Fleet:
         kind = f"{digest}-{options.device}-"
         self.shards = options.shards or self._shards_there(kind) or self._nodes()
         self._name = f"{kind}{self.shards}"
-        self._front = f"{os.uname().nodename}-{os.getpid()}-{secrets.token_hex(4)}"
+        self._front = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
         self._slots = [(s, r) for s in range(self.shards) for r in range(options.replicas)]
         self._replicas: dict[tuple[int, int], _Replica] = {}
         self._wanted: tuple[_Wanted, ...] = ()

@@ -8,20 +8,18 @@ wants any more ends.
 from __future__ import annotations
 
 import os
-import resource
-import sys
 import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import __version__
+from .. import __version__, system
 from ..depiction.quantisation import ProductCodes
 from ..errors import SketchseekError
 from ..shape.engine import Engine, Groups, Ids, Scores, _engine
@@ -130,8 +128,7 @@ class Shard:
         self._lock = threading.Lock()
         self._questions: Counter[str] = Counter()
         self._seconds: defaultdict[str, float] = defaultdict(float)
-        with suppress(OSError):  # Ray's workers yield to everything else; people wait for a shard
-            os.setpriority(os.PRIO_PROCESS, 0, 0)
+        system.usual_priority()  # Ray's workers yield to everything else; people wait for a shard
         context = ray.get_runtime_context()
         self._node = context.get_node_id()
         cores = next((n["Resources"].get("CPU", 1) for n in ray.nodes() if n["NodeID"] == self._node), 1)
@@ -236,7 +233,7 @@ class Shard:
             "pictures": sum(p.pictures for p in newest.pieces) if newest else 0,
             "rows": len(newest.engine) if newest else 0,
             "bytes": sum(rows.bytes for rows in self._held.values()),
-            "memory": _peak_bytes(),
+            "memory": system.peak_bytes(),
             "questions": dict(self._questions),
             "seconds": {name: round(seconds, 6) for name, seconds in self._seconds.items()},
         }
@@ -289,8 +286,3 @@ class Shard:
         with self._lock:
             self._questions[name] += 1
             self._seconds[name] += time.monotonic() - began
-
-
-def _peak_bytes() -> int:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024

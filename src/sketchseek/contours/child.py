@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,6 +15,7 @@ from importlib import import_module
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from .. import system
 from ..errors import SketchseekError
 
 OK, PROBLEM, TOO_LARGE = b"\0", b"\1", b"\2"
@@ -104,7 +103,7 @@ class _Child:
                 self.connection.recv_bytes()
                 return
         except (EOFError, ConnectionResetError):
-            reason = f"it ended at its start: {how_it_ended(self.process.wait())}"
+            reason = f"it ended at its start: {system.how_it_ended(self.process.wait())}"
         self.end()
         raise ChildProcessError(errno.ECHILD, reason)
 
@@ -117,11 +116,11 @@ class _Child:
             return self.connection.recv_bytes()
         except (EOFError, BrokenPipeError, ConnectionResetError):
             status = self.process.wait()
-        if status == -signal.SIGPROF:
+        if system.ended_by_time(status):
             raise LimitError("too much time")
-        if status == -signal.SIGKILL:  # not by us: the system has run out of memory
+        if system.ended_by_system(status):  # it has run out of memory
             raise LimitError("too much memory") from MemoryError()
-        raise SketchseekError(f"it ended the process that read it: {how_it_ended(status)}")
+        raise SketchseekError(f"it ended the process that read it: {system.how_it_ended(status)}")
 
     def end(self) -> None:
         self.connection.close()
@@ -142,66 +141,41 @@ def machine_failed(error: BaseException) -> bool:
     return False
 
 
-def how_it_ended(status: int) -> str:
-    """How a process ended, from its exit status: negative for a signal."""
-    try:
-        return signal.Signals(-status).name if status < 0 else f"exit status {status}"
-    except ValueError:
-        return f"signal {-status}"
-
-
 def start(module: str, function: str, *arguments: object) -> tuple[subprocess.Popen[bytes], Connection]:
     """A fresh interpreter that calls `function(descriptor, *arguments)`, and a connection to that descriptor.
 
     Started from a command line of its own, so that a script that uses this need not guard its main module.
     """
-    ours, theirs = socket.socketpair()
-    with theirs:
-        package = str(Path(__file__).resolve().parents[2])
-        path = [package, *(entry for entry in sys.path if entry and entry != package)]
-        code = START.format(
-            path=path, module=module, function=function, arguments=(theirs.fileno(), *arguments)
-        )
-        threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-        try:
-            process = subprocess.Popen(
-                [sys.executable, "-P", "-c", code],
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                process_group=0,  # Ctrl-C is for the parent, which lets its children finish
-                env={**os.environ, **threads},
-            )
-        except BaseException:
-            ours.close()
-            raise
-    return process, Connection(ours.detach())
+    package = str(Path(__file__).resolve().parents[2])
+    path = [package, *(entry for entry in sys.path if entry and entry != package)]
+
+    def command(descriptor: int) -> list[str]:
+        given = (descriptor, *arguments)
+        code = START.format(path=path, module=module, function=function, arguments=given)
+        return [sys.executable, "-P", "-c", code]
+
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    return system.start_child(command, {**os.environ, **threads})
 
 
 def main(descriptor: int, work: str, memory: int, seconds: float) -> None:
     """What the process does until its parent closes the connection, or is no more."""
-    import resource
-
-    if sys.platform == "linux":  # elsewhere the limit on address space is not one
-        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    limits = system.Limits(memory)
     module, _, function = work.partition(":")
     do: Callable[[bytes], bytes] = getattr(import_module(module), function)
-    connection = Connection(descriptor)
+    connection = system.connection(descriptor)
     try:
         connection.send_bytes(OK)
         while True:
             message = connection.recv_bytes()
-            # The signal's own effect is to end the process, whatever library it is in; no parent is needed.
-            signal.setitimer(signal.ITIMER_PROF, seconds)
+            limits.allow(seconds)
             try:
                 reply = OK + do(message)
             except SketchseekError as error:
                 reply = PROBLEM + str(error).encode("utf-8", "replace")
             except (MemoryError, RecursionError):
                 reply = TOO_LARGE
-            signal.setitimer(signal.ITIMER_PROF, 0)
+            limits.allow(0)
             connection.send_bytes(reply)
     except (EOFError, BrokenPipeError, ConnectionResetError):
         return

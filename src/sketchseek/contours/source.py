@@ -7,6 +7,7 @@ import os
 import stat
 from pathlib import Path
 
+from .. import system
 from ..errors import SketchseekError
 from .limits import MAX_BYTES
 from .objects import fetch, is_object
@@ -69,7 +70,7 @@ def open_regular(
         return io.BufferedReader(io.BytesIO(fetch(path, limit)[1]))
     check(os.stat(path))  # a device is best not opened at all: some do things then
     # O_NONBLOCK: opening a named pipe that nobody writes to must not hang.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    descriptor = os.open(path, system.READ | system.NO_WAITING)
     try:
         check(os.fstat(descriptor))
         return open(descriptor, "rb")

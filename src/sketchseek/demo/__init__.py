@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shlex
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .. import system
 from ..errors import SketchseekError
 
 if TYPE_CHECKING:
@@ -79,8 +79,9 @@ def demo_index(*, published: bool = False) -> Index:
     recipe = make_recipe("compact" if published else DEFAULT_PRESET, "neural", expansion=expansion)
     files = chosen()
     mark = hashlib.blake2b(f"{recipe.to_json()} {files}".encode(), digest_size=5).hexdigest()
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    where = cache / "sketchseek" / f"demo-{mark}"  # other pictures, or another detector, get another index
+    where = (
+        system.cache_folder() / "sketchseek" / f"demo-{mark}"
+    )  # other pictures, or another detector, get another index
     if (where / "pictures.lance").exists():
         index = Index.open(where)
     else:

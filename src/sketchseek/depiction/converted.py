@@ -20,6 +20,7 @@ from typing import Any
 
 import xxhash
 
+from .. import system
 from ..shape.engine import _engine
 from .weights import Tensors, read_tensors
 
@@ -29,9 +30,8 @@ _INLINE = 64  # bytes of a tensor from which on it is in the file of tensors
 
 
 def cache_folder() -> Path:
-    """`$XDG_CACHE_HOME/sketchseek/networks`, or the same under ~/.cache."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "sketchseek" / "networks"
+    """`sketchseek/networks` in $XDG_CACHE_HOME, or where else the system has users' caches."""
+    return system.cache_folder() / "sketchseek" / "networks"
 
 
 class Weights:
@@ -101,7 +101,7 @@ def _key(source: Path, learned: Tensors) -> str | None:
     except OSError:
         return None
     words = (str(source), found.st_size, found.st_mtime_ns, onnxruntime.__version__, _LAYOUT)
-    digest = xxhash.xxh3_128(repr((*words, os.name, _engine.supported_builds())).encode())
+    digest = xxhash.xxh3_128(repr((*words, _engine.supported_builds())).encode())
     for name in sorted(learned):
         digest.update(name.encode())
         digest.update(learned[name].tobytes())

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import system
 from ..errors import SketchseekError
 from . import dinov2
 from .graph import MISSING_EXTRA
@@ -62,9 +63,8 @@ KNOWN = {
 
 
 def folder() -> Path:
-    """`$XDG_DATA_HOME/sketchseek/networks`, or the same under ~/.local/share."""
-    base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    return Path(base) / "sketchseek" / "networks"
+    """`sketchseek/networks` in $XDG_DATA_HOME, or where else the system has users' data."""
+    return system.data_folder() / "sketchseek" / "networks"
 
 
 def digest(tensors: Tensors) -> str:
@@ -185,12 +185,10 @@ def _kept(name: str) -> Path:
 @contextmanager
 def _workshop() -> Iterator[Path]:
     """An empty folder beside the networks, for one at a time; what a killed one left there is swept out."""
-    import fcntl
-
     try:
         folder().mkdir(parents=True, exist_ok=True)
-        with (folder() / ".lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with (folder() / ".lock").open("w") as file:
+            system.lock(file.fileno())
             for left in folder().glob(".adding-*"):
                 shutil.rmtree(left, ignore_errors=True)
             with tempfile.TemporaryDirectory(dir=folder(), prefix=".adding-") as place:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import sys
 import time
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .. import system
 from ..output.arguments import positive
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ def run_bench(
     measure("exhaustive", lambda q: plain.scores(q, threads=threads), n=len(floats), storage="float32")
 
     machine = {
-        "processor": _processor(),
+        "processor": system.processor_name(),
         "cores": os.cpu_count(),
         "engine": build_name(),
         "peak_gflops": round(peak[0] / 1e9, 1),
@@ -489,13 +489,3 @@ def _peak_bandwidth() -> float:
 
     a = np.ones(1 << 25, np.int64)
     return float(a.nbytes / best_time(a.max, 1))
-
-
-def _processor() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()

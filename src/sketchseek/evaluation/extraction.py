@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import contours
+from .. import contours, system
 from ..contours.detectors import EdgeDetector, get_detector
 from ..contours.points import Points
 from ..depiction.cache import load_arrays, save_arrays
@@ -24,9 +24,8 @@ from ..search.view import PictureContours
 
 
 def cache_folder() -> Path:
-    """`$XDG_CACHE_HOME/sketchseek/contours`, or the same under ~/.cache."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "sketchseek" / "contours"
+    """`sketchseek/contours` in $XDG_CACHE_HOME, or where else the system has users' caches."""
+    return system.cache_folder() / "sketchseek" / "contours"
 
 
 def contours_of_pictures(

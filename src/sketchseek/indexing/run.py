@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from .. import system
 from ..contours.objects import is_object
 from ..errors import SketchseekError
 from ..output.progress import Progress
@@ -57,7 +58,7 @@ class Reading(Protocol):
 
 
 def _workers(recipe: Recipe, jobs: int | None, device: str) -> AbstractContextManager[Reading]:
-    return Workers(recipe, jobs or cores(), usable(device))
+    return Workers(recipe, jobs or system.processors(), usable(device))
 
 
 def update(
@@ -190,13 +191,6 @@ def _succeed(store: Store, tried: set[bytes]) -> str:
         )
     store.succeed()
     return f"Searches go by {successor.name} from now on."
-
-
-def cores() -> int:
-    """The processor cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _wanted(recipe: Recipe) -> dict[str, Any]:

@@ -12,7 +12,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from multiprocessing.connection import wait
 
-from ..contours.child import how_it_ended, start
+from .. import system
+from ..contours.child import start
 from ..contours.volumes import file_of
 from ..errors import SketchseekError
 from ..storage.schema import Recipe
@@ -111,7 +112,7 @@ class Workers:
                     try:
                         result = worker.take()
                     except (EOFError, ConnectionResetError):
-                        how = how_it_ended(worker.process.wait())
+                        how = system.how_it_ended(worker.process.wait())
                         reason = f"Reading it ended the program that reads pictures ({how})."
                         yield from self._replace(worker, waiting, again, reason)
                     else:

@@ -6,11 +6,10 @@ import base64
 import io
 import os
 import re
-import select
-import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
+from .. import system
 from .html import painted_png, printable
 
 if TYPE_CHECKING:
@@ -112,24 +111,6 @@ def _repeat(match: re.Match[str]) -> str:
 
 def _answers_sixel(patience_s: float = 0.2) -> bool:
     """Ask the terminal what it is (DA1); attribute 4 is sixel graphics."""
-    try:
-        import termios
-        import tty
-
-        if not sys.stdin.isatty():
-            return False
-        descriptor = sys.stdin.fileno()
-        before = termios.tcgetattr(descriptor)
-    except (ImportError, OSError, ValueError):
-        return False
-    try:
-        tty.setcbreak(descriptor)
-        sys.stdout.write("\x1b[c")
-        sys.stdout.flush()
-        answer = b""
-        while not answer.endswith(b"c") and select.select([descriptor], [], [], patience_s)[0]:
-            answer += os.read(descriptor, 64)
-    finally:
-        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+    answer = system.ask_terminal("\x1b[c", b"c", patience_s)
     match = re.search(rb"\x1b\[\?([0-9;]*)c", answer)
     return match is not None and b"4" in match[1].split(b";")

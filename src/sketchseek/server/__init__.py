@@ -6,7 +6,6 @@ import logging
 import logging.handlers
 import os
 import queue
-import resource
 import secrets
 import socket
 import sys
@@ -16,6 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from .. import system
 from ..errors import AddressError, SketchseekError
 
 if TYPE_CHECKING:
@@ -95,14 +95,8 @@ def checked_token(token: str | None) -> str | None:
 
 def connections_possible() -> int:
     """How many connections the system's limit on open files leaves room for; it is raised if it may be."""
-    unlimited = resource.RLIM_INFINITY
-    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = FILES_WANTED if most == unlimited else min(most, FILES_WANTED)
-    if now != unlimited and now < wanted:
-        with suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
-            now = wanted
-    possible = ((FILES_WANTED if now == unlimited else now) - FILES_KEPT_BACK) // FILES_OF_A_CONNECTION
+    now = system.open_files(FILES_WANTED)
+    possible = (now - FILES_KEPT_BACK) // FILES_OF_A_CONNECTION
     if possible < FEWEST_CONNECTIONS:
         raise SketchseekError(
             f"Only {now} files may be open at once, which is too few to serve: allow more (ulimit -n 1024)."

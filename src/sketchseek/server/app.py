@@ -29,7 +29,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from .. import __version__
+from .. import __version__, system
 from ..contours.child import machine_failed
 from ..errors import SketchseekError
 from ..output.html import as_text
@@ -58,7 +58,7 @@ from .library import File, Library, NoPictureError, NothingIndexedError, OutOfRe
 from .limits import Limits
 from .metrics import Metrics
 from .proxy import Behind
-from .reveal import by_the_page, can_reveal, from_this_machine, reveal
+from .reveal import by_the_page, from_this_machine, reveal
 from .searches import BusyError, DisconnectedError, Searches, SupersededError
 from .security import Gate, problem
 
@@ -772,7 +772,7 @@ def add_routes(app: FastAPI, service: Service) -> None:
     @app.get("/api/index", response_model=IndexBody, responses=documented(), summary="What is searched")
     async def index(request: Request) -> dict[str, Any]:
         known = await service.off_loop(service.library.info)
-        local = from_this_machine(request) and can_reveal()
+        local = from_this_machine(request) and system.can_reveal()
         return {
             **known,
             "options": sorted({*SearchBody.model_fields, *SearchForm.model_fields}),

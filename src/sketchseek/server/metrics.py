@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import resource
-import sys
 import threading
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping
+
+from ..system import resident_bytes
 
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper bounds of the histograms' buckets, in seconds."""
@@ -87,13 +87,3 @@ class Metrics:
         for name, series in of_name.items():
             lines += [f"# TYPE {name} {'counter' if name.endswith('_total') else 'gauge'}", *series]
         return "\n".join(lines) + "\n"
-
-
-def resident_bytes() -> int:
-    """Memory of this process now; its peak where the system has no /proc."""
-    try:
-        with open("/proc/self/statm") as statm:
-            return int(statm.read().split()[1]) * resource.getpagesize()
-    except OSError:
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return peak if sys.platform == "darwin" else peak * 1024

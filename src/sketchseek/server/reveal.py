@@ -6,15 +6,9 @@ its local name, and the browser says that the page itself asks.
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import sys
-from contextlib import suppress
-from pathlib import Path
-
 from starlette.requests import Request
 
+from .. import system
 from ..contours.volumes import file_of
 from ..errors import SketchseekError
 from .security import host_name, is_loopback, is_origin_of
@@ -38,45 +32,8 @@ def by_the_page(request: Request) -> bool:
     return origin is not None and is_origin_of(origin, request.headers.get("host", ""))
 
 
-def can_reveal() -> bool:
-    """Whether there is a desktop here, with something that shows files."""
-    if sys.platform == "darwin":
-        return True
-    desktop = os.environ.get("WAYLAND_DISPLAY") or os.environ.get("DISPLAY")
-    return bool(desktop) and any(map(shutil.which, ("dbus-send", "xdg-open")))
-
-
 def reveal(path: str) -> None:
     """Open the folder of a file, with the file selected where the file manager can."""
     path = file_of(path)
-    for command in commands(path):
-        if shutil.which(command[0]) and _runs(command):
-            return
-    raise SketchseekError("There is no file manager here that could show it.")
-
-
-def commands(path: str) -> list[list[str]]:
-    """Ways to do it, the best first. The path is absolute: it cannot be taken for an option."""
-    if sys.platform == "darwin":
-        return [["open", "-R", path]]
-    manager = "org.freedesktop.FileManager1"
-    show = ["dbus-send", "--session", "--print-reply", f"--dest={manager}", "--type=method_call"]
-    select = [f"/{manager.replace('.', '/')}", f"{manager}.ShowItems"]
-    return [
-        [*show, *select, f"array:string:{Path(path).as_uri()}", "string:"],
-        ["xdg-open", os.path.dirname(path)],
-    ]
-
-
-def _runs(command: list[str]) -> bool:
-    """Whether the command ends well, or goes on."""
-    nothing = subprocess.DEVNULL
-    try:
-        process = subprocess.Popen(
-            command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True
-        )
-    except OSError:
-        return False
-    with suppress(subprocess.TimeoutExpired):
-        return process.wait(SECONDS) == 0
-    return True
+    if not any(system.runs(command, SECONDS) for command in system.reveal_commands(path)):
+        raise SketchseekError("There is no file manager here that could show it.")

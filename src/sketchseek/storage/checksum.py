@@ -17,6 +17,8 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from .. import system
+
 _DIGEST = 16
 _PAGE = 4096
 _BLOCK = 2**24
@@ -55,7 +57,7 @@ def is_of_old_kind(total: str) -> bool:
 
 
 def _checksums_of_file(path: Path, likes: list[str]) -> list[str]:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    descriptor = os.open(path, system.READ)
     try:
         length = os.fstat(descriptor).st_size
         return [f"{length}-{total}" for total in _checksums(_blocks(descriptor, 0, length), likes)]
@@ -76,7 +78,7 @@ def _checksums(blocks: Iterator[NDArray[np.uint8]], likes: list[str]) -> list[st
 def _blocks(descriptor: int, start: int, end: int) -> Iterator[NDArray[np.uint8]]:
     for at in range(start, end, _BLOCK):
         wanted = min(_BLOCK, end - at)
-        block = os.pread(descriptor, wanted, at)
+        block = system.read_at(descriptor, wanted, at)
         if len(block) != wanted:
             raise OSError(errno.EIO, "The file ends early")
         yield np.frombuffer(block, np.uint8)

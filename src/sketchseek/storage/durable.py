@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import os
 import signal
 import threading
@@ -11,63 +9,25 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-_INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
-_NO_LOCKS_HERE = {errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS}
-_NO_FULL_SYNC_HERE = {
-    errno.ENOTSUP,
-    errno.EINVAL,
-    errno.ENOTTY,
-}  # network drives, and drives of other systems
+from .. import system
 
 
 def sync_files(paths: Iterable[Path]) -> None:
     """Wait until the files and the names of the files are on disk."""
     folders = set()
     for path in paths:
-        _sync(path)
+        system.sync(path)
         folders.add(path.parent)
     for folder in folders:
-        _sync(folder)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        _sync_descriptor(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _sync_descriptor(descriptor: int) -> None:
-    """On macOS `fsync` ends when the drive has the data in its cache; F_FULLFSYNC waits until it is kept."""
-    thoroughly = getattr(fcntl, "F_FULLFSYNC", None)
-    if thoroughly is not None:
-        try:
-            fcntl.fcntl(descriptor, thoroughly)
-            return
-        except OSError as error:
-            if error.errno not in _NO_FULL_SYNC_HERE:
-                raise
-    os.fsync(descriptor)
-
-
-def forget_what_was_read(path: Path) -> None:
-    """Have the next read of a file come from its disk, where the system lets one say so."""
-    if hasattr(os, "posix_fadvise"):
-        with suppress(OSError):
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-            finally:
-                os.close(descriptor)
+        system.sync(folder)
 
 
 def replace_file(temporary: Path, final: Path) -> None:
     """Put a finished file in its place in one step, and on disk."""
-    _sync(temporary)
+    system.sync(temporary)
     os.replace(temporary, final)
     with suppress(OSError):
-        _sync(final.parent)
+        system.sync(final.parent)
 
 
 def write_file(path: Path, content: bytes) -> None:
@@ -87,7 +47,7 @@ def uninterrupted() -> Iterator[None]:
         yield
         return
     came: list[int] = []
-    before = {number: signal.signal(number, lambda n, _: came.append(n)) for number in _INTERRUPTS}
+    before = {number: signal.signal(number, lambda n, _: came.append(n)) for number in system.INTERRUPTS}
     try:
         yield
     finally:
@@ -108,21 +68,16 @@ def exclusive(path: Path) -> Iterator[None]:
         yield
     finally:
         if os.getpid() == process:  # one that was forked meanwhile holds the lock as well, and may live on
-            with suppress(OSError):
-                fcntl.flock(descriptor, fcntl.LOCK_UN)
+            system.unlock(descriptor)
         os.close(descriptor)
 
 
 def _locked(path: Path) -> int:
     """A descriptor of the file that is at `path` once the lock is held: somebody may have taken it away."""
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(path, system.WRITE, 0o644)
         try:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-            except OSError as error:
-                if error.errno not in _NO_LOCKS_HERE:
-                    raise
+            system.lock(descriptor)
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(descriptor), os.stat(path)):
                     return descriptor

@@ -15,8 +15,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..system import forget_what_was_read
 from .checksum import checksum_of_file, digest, is_of_old_kind, renewed
-from .durable import forget_what_was_read, write_file
+from .durable import write_file
 
 NAME = "seal"
 _MAGIC = b"sketchseek seal 2\n"

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import SketchseekError
+from ...system import processors
 from ..descriptor import projection
 from ..placement import Placement, radius_of
 from ..settings import FULL, RADIANS, Floats, Settings, X, Y
@@ -201,7 +202,7 @@ def _ids(ids: Ids | None) -> Ids | None:
 def thread_count(threads: int | None) -> int:
     """Those that were asked for; None stands for one per core that this process may use."""
     if threads is None:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return processors()
     if threads < 1:
         raise ValueError(f"threads must be positive, got {threads}")
     return threads
