@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .depiction.tokens import TokenSpace
     from .indexing import Report
     from .indexing.walk import Listings
+    from .notebook.widget import SketchWidget
     from .output.progress import Progress
     from .search.explanation import Explanation
     from .storage.store import Store
@@ -451,6 +452,15 @@ class Index:
             hits.note = hits.note or by_shape_alone(self._no_describer)
         hits = missing_last(hits)
         return hits if chosen.shape_alone else with_likeness(hits, self._view)
+
+    def draw(self, k: int = 12, **options: Any) -> SketchWidget:
+        """A sheet to draw on in a notebook, and the k best hits below it, by the extra `notebook`.
+
+        The widget's `strokes` are what is drawn, its `hits` what is found. options : those of `search`.
+        """
+        from .notebook import sketch_widget
+
+        return sketch_widget(self, k, **options)
 
     def _options(self, k: int, given: dict[str, Any]) -> Options:
         """The options of a search as they may be given."""
