@@ -91,12 +91,13 @@ class Sketch:
             return cls.from_strokes(drawing)
         if isinstance(drawing, str | Path | bytes):
             return cls.load(drawing)
-        if hasattr(drawing, "mode"):
-            return cls.from_image(drawing)
-        raise TypeError(
-            "A drawing is a Sketch, a list of strokes, a path, the bytes of a file or a Pillow image, "
-            f"not of type {type(drawing).__name__}"
-        )
+        image: Any = drawing
+        if not hasattr(image, "mode"):
+            raise TypeError(
+                "A drawing is a Sketch, a list of strokes, a path, the bytes of a file or a Pillow image, "
+                f"not of type {type(image).__name__}"
+            )
+        return cls.from_image(image)
 
     @classmethod
     def from_image(cls, image: Image.Image, name: str = "drawing") -> Sketch:
