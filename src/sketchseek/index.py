@@ -433,10 +433,10 @@ class Index:
 
     def search(
         self,
-        sketch: Sketch | Source | Image.Image | list[Any] | None = None,
+        sketch: Sketch | Source | Image.Image | Sequence[Any] | None = None,
         k: int = 20,
         *,
-        drawing: Sketch | Source | Image.Image | list[Any] | None = None,
+        drawing: Sketch | Source | Image.Image | Sequence[Any] | None = None,
         **options: Any,
     ) -> Hits:
         """The k pictures that show the drawing best, those that are not there any more after the others.
@@ -464,10 +464,11 @@ class Index:
 
     def _options(self, k: int, given: dict[str, Any]) -> Options:
         """The options of a search as they may be given."""
-        blend = given.get("blend")
-        if blend is not None and blend > MOST_WEIGHT:
+        blend, turn = given.get("blend"), given.get("turn")
+        if isinstance(blend, int | float) and blend > MOST_WEIGHT:
             raise ValueError(f"blend must be from 0 to {MOST_WEIGHT:g}, got {blend}")
-        turn = 180.0 if given.get("turn") == "any" else given.get("turn")
+        if isinstance(turn, str) and turn == "any":
+            turn = 180.0
         return Options(k, **{**given, "turn": turn})
 
     def likeness(self, sketch: Sketch, identifier: str) -> float | None:

@@ -91,7 +91,7 @@ def made_up() -> Callable[..., list[dict[str, Any]]]:
             vector = random.normal(size=expansion).astype(np.float16).tobytes() if expansion else None
             name = f"/pictures/{number % 4}/{number:06}.png".encode()
             item = Described(name, 1, 1, b"d", 400, 300, b"", shape, vector)
-            out.append(_row(f"{number:016x}", item))
+            out.append(_row(f"{number:016x}", item, ("expansion",)))
         return out
 
     return rows
