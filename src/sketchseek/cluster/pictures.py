@@ -1,4 +1,4 @@
-"""What pictures depict, with the shards: descriptors, tokens and product codes stay there, candidates come here."""
+"""What pictures depict, with the shards: all of it stays there, that of candidates comes here."""
 
 from __future__ import annotations
 
