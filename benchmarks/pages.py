@@ -1,11 +1,11 @@
 """Pages of volumes: is each found by a drawing of what is on it, and what does reading one cost?
 
-    python benchmarks/pages.py found FOLDER...   # all pages of PDFs and TIFFs in the folders, and 200 made ones
+    python benchmarks/pages.py found FOLDER...   # all pages of PDFs and TIFFs in folders, and 200 made ones
     python benchmarks/pages.py cost              # processor time of pages, and of pictures of the same size
 
-`found` draws each page as what it shows without its letters, thickens the lines, shrinks the drawing and moves
-it, and searches with that. Pages that show nothing but letters, or the same as another page, are not searched
-for; they stay in the index.
+`found` draws each page as what it shows without its letters, thickens the lines, shrinks the drawing and
+moves it, and searches with that. Pages that show nothing but letters, or the same as another page, are not
+searched for; they stay in the index.
 """
 
 from __future__ import annotations
@@ -154,13 +154,14 @@ def without_letters(path: Path, count: int) -> list[Image.Image | None]:
 
     found = []
     document = pypdfium2.PdfDocument(path)
-    for page in document:
+    for number in range(count):
         try:
+            page = document[number]
             for one in list(page.get_objects(filter=[raw.FPDF_PAGEOBJ_TEXT], max_depth=1)):
                 page.remove_obj(one)
             scale = SIDE / max(page.get_size())
             found.append(inked(page.render(scale=scale, may_draw_forms=False).to_pil().convert("L")))
-        except (pypdfium2.PdfiumError, ValueError, ZeroDivisionError):
+        except (pypdfium2.PdfiumError, ValueError, ZeroDivisionError):  # some are made to be wrong
             found.append(None)
     return found
 
