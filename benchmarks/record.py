@@ -49,7 +49,13 @@ def tables(markdown: str) -> list[dict[str, Any]]:
 
 
 def record(
-    section: str, markdown: str, command: str, of: str = "", measured: str | None = None, path: Path = RESULTS
+    section: str,
+    markdown: str,
+    command: str,
+    *,
+    of: str = "",
+    measured: str | None = None,
+    path: Path = RESULTS,
 ) -> None:
     """Put the tables of a text into the results, as a section.
 
@@ -99,7 +105,7 @@ def main() -> None:
     parser.add_argument("--of", default="", help="what was measured, on which machine")
     parser.add_argument("--measured", metavar="YYYY-MM-DD", help="default: today")
     args = parser.parse_args()
-    record(args.section, sys.stdin.read(), args.command, args.of, args.measured)
+    record(args.section, sys.stdin.read(), args.command, of=args.of, measured=args.measured)
 
 
 if __name__ == "__main__":

@@ -7,9 +7,9 @@ A page, or the README's source beside this file, asks for a figure by its sectio
     {{ table main 2 }}                            the section's second table
     {{ tables main }}                             all of the section's tables, and what is said below them
 
-A title of a table may stand before the row where a section has several tables with the same rows. Research notes
-are dated, so their figures may be typed; on every other page a typed figure stops the build (`typed`). Numbers
-that are settings and not measurements are listed in settings.txt.
+A title of a table may stand before the row where a section has several tables with the same rows. Research
+notes are dated, so their figures may be typed; on every other page a typed figure stops the build (`typed`).
+Numbers that are settings and not measurements are listed in settings.txt.
 """
 
 from __future__ import annotations
@@ -29,10 +29,13 @@ SETTINGS = Path(__file__).with_name("settings.txt")
 ASKED = re.compile(r"\{\{\s*(.+?)\s*\}\}")
 CODE = re.compile(r"(^```.*?^```|`[^`\n]*`)", re.DOTALL | re.MULTILINE)
 FENCED = re.compile(r"^(`{3,}).*?^\1[ \t]*$", re.DOTALL | re.MULTILINE)
-NOT_PROSE = re.compile(r"`[^`\n]*`|\$\$.+?\$\$|(?<![\\$\w])\$(?!\s)[^$\n]+\$|\]\([^)]*\)|<[^>]*>|\{[^}]*\}", re.DOTALL)
+NOT_PROSE = re.compile(
+    r"`[^`\n]*`|\$\$.+?\$\$|(?<![\\$\w])\$(?!\s)[^$\n]+\$|\]\([^)]*\)|<[^>]*>|\{[^}]*\}", re.DOTALL
+)
 UNITS = r"%|per ?cent\b|µs\b|ms\b|s\b|seconds?\b|minutes?\b|kB\b|MB\b|GB\b|bytes?\b|times\b|points\b"
 FIGURE = re.compile(
     rf"(?<![\w.,@-])(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:\s?(?:{UNITS})|(?= of (?:the first )?20\b))"
+    r"|(?<![\w.,])\d*\.\d{2,}(?![\w.]*\w)|(?<![\w.,])\d{2,}\.\d(?![\w.]*\w)"
     r"|(?:mAP|AUROC|IoU|P@\d+|R@\d+|ODS)(?: of| is)? (?:\d|\.\d)[\d.]*"
 )
 MEASURES = {

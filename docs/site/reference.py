@@ -33,9 +33,9 @@ def command_line() -> str:
     from sketchseek.cli import build_parser
 
     parts = [
-        "# Command line\n\n`sketchseek COMMAND --help` prints the same. Progress and messages go to standard error, "
-        "results to standard output. `--json` prints one JSON document. The exit status is 0 when it is done, 1 when "
-        "it could not be done (a sentence tells why), 2 for wrong usage.\n"
+        "# Command line\n\n`sketchseek COMMAND --help` prints the same. Progress and messages go to standard "
+        "error, results to standard output. `--json` prints one JSON document. The exit status is 0 when it is "
+        "done, 1 when it could not be done (a sentence tells why), 2 for wrong usage.\n"
     ]
     names = list(commands(build_parser([])))
     known = [name for group in GROUPS.values() for name in group]
@@ -84,7 +84,8 @@ def _choices(parser: argparse.ArgumentParser) -> list[argparse.Action]:
 
 def option(action: argparse.Action, parser: argparse.ArgumentParser) -> str | None:
     """A row of the table: how an option is written, and what it does."""
-    if isinstance(action, argparse._HelpAction | argparse._SubParsersAction) or action.help == argparse.SUPPRESS:
+    hidden = isinstance(action, argparse._HelpAction | argparse._SubParsersAction)
+    if hidden or action.help == argparse.SUPPRESS:
         return None
     value = ""
     if action.nargs != 0:
@@ -122,9 +123,9 @@ def http() -> str:
     """Every address of the server, from its OpenAPI document, and its limits."""
     document = openapi()
     parts = [
-        "# HTTP\n\nWhat `sketchseek serve` answers. The same, for programs, is at `/openapi.json`. Errors are "
-        '`{"detail": "a sentence"}` with a fitting status. With `--token`, send `Authorization: Bearer TOKEN`; '
-        "`GET /api/health` needs none.\n"
+        "# HTTP\n\nWhat `sketchseek serve` answers. The same, for programs, is at `/openapi.json`. Errors "
+        'are `{"detail": "a sentence"}` with a fitting status. With `--token`, send `Authorization: Bearer '
+        "TOKEN`; `GET /api/health` needs none.\n"
     ]
     for path, methods in document["paths"].items():
         for method, about in methods.items():
@@ -143,11 +144,14 @@ def openapi() -> dict[str, Any]:
     import tempfile
     from pathlib import Path
 
+    from fastapi.testclient import TestClient
+
     from sketchseek.server.app import create_app
 
     with tempfile.TemporaryDirectory() as folder:
-        app = create_app(str(Path(folder) / "index"))
-        document: dict[str, Any] = app.openapi()
+        visitor = TestClient(create_app(str(Path(folder) / "index")), base_url="http://127.0.0.1")
+        answer = visitor.get("/openapi.json")
+    document: dict[str, Any] = answer.raise_for_status().json()
     return document
 
 

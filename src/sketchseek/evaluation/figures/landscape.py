@@ -1,4 +1,4 @@
-"""A maximum is a place: how well a drawing fits a photograph at each translation, and the drawing at the peak."""
+"""A maximum is a place: how well a drawing fits a photograph at each translation, and where it fits best."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REACH = 130.0
 
 
 def draw(out: Path) -> None:
-    """Draw the demo's pagoda, the landscape of its score over the photograph, and where the maximum puts it."""
+    """Draw the demo's pagoda, its score over the photograph, and where the maximum puts it."""
     photograph, sketch = pagoda()
     settings = Settings.preset("precise")
     query = Query.of(sketch.points, settings, mirror=False)

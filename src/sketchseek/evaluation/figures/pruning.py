@@ -1,4 +1,4 @@
-"""How a cheap look spares most pictures: by their projections, which may err, and by a bound, which never does."""
+"""How a cheap look spares most pictures: by projections, which may err, and by a bound, which never does."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def draw(out: Path) -> None:
 
 
 def _looks(query: Query, vector: np.ndarray, settings: Settings) -> tuple[float, float, float]:
-    """A picture's exact score, the sum of its projections' scores, and a bound that the score cannot exceed."""
+    """A picture's exact score, the sum of its projections' scores, and a bound of the exact score."""
     lengths = norms(vector, settings)
     found = []
     for pose in range(len(query)):

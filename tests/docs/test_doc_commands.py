@@ -1,4 +1,4 @@
-"""Every command and snippet of the README, the tutorials and the how-tos is run, in a house with a few pictures.
+"""Every command and snippet of the README, tutorials and how-tos is run, in a house with a few pictures.
 
 What needs another machine (a cluster, a card, a bucket, a museum), a download or hours is parsed by the real
 parser instead, and nothing else is let off: `ELSEWHERE` says what.
@@ -38,12 +38,15 @@ PAGES = [
 ]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 ELSEWHERE = re.compile(
-    r"--cluster|\bcluster\b|cuda|s3://|https://|dinov2|/shared/|\bdemo\b|\bpublish --npm\b|\bbench\b|\bmcp\b|notebook"
+    r"--cluster|\bcluster\b|cuda|s3://|https://|dinov2|/shared/|\bdemo\b|--npm\b|\bbench\b|\bmcp\b|notebook"
 )
 """Of sketchseek's own commands, those that are parsed only."""
 STAYS = re.compile(r"^(serve|index .*--watch)")
 UMBRELLA = {"strokes": [[[30, 0], [90, 0], [120, 60], [0, 60], [30, 0]], [[60, 60], [60, 140], [75, 150]]]}
-SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" fill="none" stroke="black" stroke-width="2">{}</svg>'
+SVG = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" fill="none" stroke="black" '
+    'stroke-width="2">{}</svg>'
+)
 SHAPES = {
     "heart": '<path d="M12 21C3 14 3 5 8 5c2 0 4 2 4 4c0-2 2-4 4-4c5 0 5 9-4 16z"/>',
     "house": '<path d="M4 11l8-8 8 8v10H4z"/><path d="M10 21v-6h4v6"/>',
@@ -75,7 +78,7 @@ def furnished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, shape in SHAPES.items():
         (home / "icons" / f"{name}.svg").write_text(SVG.format(shape))
         (pictures / f"{name}.svg").write_text(SVG.format(shape))
-    photograph(pictures / "photo.jpg", "olive")
+    shutil.copy(sample_photograph(), pictures / "photo.jpg")
     photograph(pictures / "private" / "secret.jpg", "maroon")
     shutil.copy(pictures / "photo.jpg", home / "photo.jpg")
     shutil.copy(pictures / "photo.jpg", home / "Documents" / "scan.jpg")
@@ -89,10 +92,20 @@ def furnished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (annotated / "photos").mkdir()
     (annotated / "drawings" / "cup.json").write_text(json.dumps(UMBRELLA))
     photograph(annotated / "photos" / "coffee.png", "navy")
-    index = Index.create(home / ".sketchseek", exist_ok=True)
+    (example,) = (text for kind, text in blocks(DOCS / "how-to" / "measure.md") if kind == "json")
+    (annotated / "groundtruth.json").write_text(example)
+    pytest.importorskip("faiss")  # the extra `expansion`, which the pages install
+    index = Index.create(home / ".sketchseek", expansion=True)
     index.add([pictures], jobs=1)
     shutil.copytree(home / ".sketchseek", home / "pictures.index")
+    shutil.copytree(home, home.with_name("as furnished"))
     return home
+
+
+def sample_photograph() -> Path:
+    """A photograph out of a package."""
+    sklearn = pytest.importorskip("sklearn")
+    return Path(sklearn.__file__).parent / "datasets" / "images" / "china.jpg"
 
 
 def photograph(path: Path, colour: str) -> None:
@@ -103,16 +116,15 @@ def photograph(path: Path, colour: str) -> None:
 
 
 @pytest.fixture
-def home(furnished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The same, to be used up; the commands are typed there."""
-    place = tmp_path / "home"
-    shutil.copytree(furnished, place)
-    monkeypatch.chdir(place)
-    monkeypatch.setenv("HOME", str(place))
+def home(furnished: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same, as it was when it was furnished; the commands are typed there."""
+    shutil.rmtree(furnished)
+    shutil.copytree(furnished.with_name("as furnished"), furnished)
+    monkeypatch.chdir(furnished)
+    monkeypatch.setenv("HOME", str(furnished))
     monkeypatch.delenv("SKETCHSEEK_INDEX", raising=False)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-    Index.open(".sketchseek").remove([])  # it opens
-    return place
+    return furnished
 
 
 class Typist:
@@ -143,7 +155,8 @@ class Typist:
         elif program == "pip":
             assert set(extras(command)) <= set(declared()), command
         elif program == "make":
-            assert re.search(rf"^{re.escape(words[1])}:", (ROOT / "Makefile").read_text(), re.MULTILINE), command
+            makefile = (ROOT / "Makefile").read_text()
+            assert re.search(rf"^{re.escape(words[1])}:", makefile, re.MULTILINE), command
         elif "http.server" in command:
             assert (self.home / words[-1] / "index.html").exists()
         elif program == "curl":
@@ -176,7 +189,9 @@ class Typist:
 
     def shell(self, command: str) -> None:
         """Anything else."""
-        done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=120)
+        done = subprocess.run(
+            ["bash", "-c", command], capture_output=True, text=True, check=False, timeout=120
+        )
         assert done.returncode == 0, f"{command}: {done.stderr}"
 
     def stay(self, arguments: list[str]) -> None:

@@ -63,7 +63,8 @@ def test_every_page_is_in_the_navigation() -> None:
 
 
 def test_pages_that_moved_lead_on() -> None:
-    moved = re.findall(r"^        ([\w./-]+\.md): ([\w./-]+\.md)", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    settings = (ROOT / "mkdocs.yml").read_text()
+    moved = re.findall(r"^        ([\w./-]+\.md): ([\w./-]+\.md)", settings, re.MULTILINE)
     assert len(moved) > 15
     for old, new in moved:
         assert not (DOCS / old).exists()
