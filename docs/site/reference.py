@@ -34,8 +34,8 @@ def command_line() -> str:
 
     parts = [
         "# Command line\n\n`sketchseek COMMAND --help` prints the same. Progress and messages go to standard "
-        "error, results to standard output. `--json` prints one JSON document. The exit status is 0 when it is "
-        "done, 1 when it could not be done (a sentence tells why), 2 for wrong usage.\n"
+        "error, results to standard output. `--json` prints one JSON document. The exit status is 0 when it "
+        "is done, 1 when it could not be done (a sentence tells why), 2 for wrong usage.\n"
     ]
     names = list(commands(build_parser([])))
     known = [name for group in GROUPS.values() for name in group]
@@ -108,7 +108,7 @@ def cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
 
 
-def wrapped(usage: str, width: int = 96) -> str:
+def wrapped(usage: str, width: int = 76) -> str:
     """A usage on several lines, never broken inside of brackets."""
     lines, line = [], ""
     for word in re.findall(r"\[[^\[\]]*(?:\[[^\]]*\][^\[\]]*)*\]|\S+", usage):
