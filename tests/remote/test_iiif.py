@@ -262,6 +262,10 @@ for _ in range(400):
     LABELS = {"en": LABELS}
 
 
+NUMBERS = (None, True, -1, 0, 1e308, math.inf, math.nan, 10**30)
+STRANGE = (*NUMBERS, "", "a b", "\ud800", "http://[", "9" * 5000, [], {}, [None], [[]], NESTED, LABELS)
+
+
 def places(value, path=()):
     """Where anything stands in a document."""
     yield path
@@ -284,8 +288,7 @@ def with_strange(document, path, strange):
 
 @pytest.mark.parametrize(
     "strange",
-    [None, True, -1, 0, 1e308, math.inf, math.nan, 10**30, "", "a b", "\ud800", "http://["]
-    + [[], {}, [None], [[]], NESTED, LABELS, "9" * 5000],
+    STRANGE,
     ids=lambda value: repr(value)[:12],
 )  # fmt: skip
 def test_whatever_stands_in_a_document_costs_a_sentence_at_most(strange):
