@@ -88,6 +88,13 @@ def test_a_turned_page_is_upright(tmp_path):
     assert (picture.width, picture.height) == (1600, 1131)
 
 
+def test_a_comic_may_have_any_digits_in_its_names(tmp_path):
+    names = ["1\u00b22.png", "\u0663.png", "1\u00b3.png", "1\u2460.png", "9" * 50 + ".png"]
+    volume = put(tmp_path, "c.cbz", zipped({name: as_file(scan(), "PNG") for name in names}))
+    assert count_pages(volume) == len(names)
+    assert read_page(volume, 1).startswith(b"\x89PNG")
+
+
 def test_a_comic_is_read_in_the_order_of_its_numbers(tmp_path):
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as file:
