@@ -34,6 +34,7 @@ SHORTLIST = 50_000
 PHOTOS = 200  # whose contours the descriptors are made of
 QUERIES = 3
 VIEWS, PRIOR = 12, 0.9  # the same rows as views of fewer pictures, the first of each its whole
+CANDIDATES = 100  # whose tokens meet a drawing's in a row of its own; a search has twice as many
 _BLOCK = 8192
 _PATIENCE = 3.0  # seconds after which a measurement is not repeated
 
@@ -205,16 +206,21 @@ def run_bench(
     )
     steps: list[dict[str, Any]] = []
     if find_spec("faiss") is not None:
-        from .bench_depiction import expanded, indexing, synthetic, view_with
+        from .bench_depiction import expanded, indexing, meeting, synthetic, view_with
 
-        depicted = view_with(collection, synthetic(pictures))
+        known = synthetic(pictures)
+        depicted = view_with(collection, known)
         measure_engine("expanded-top100", lambda q, c: expanded(depicted, 100, c)(q))
-        del depicted
+        tokens, meet = meeting(CANDIDATES)
+        measure("tokens-meet", lambda _: meet(), n=CANDIDATES, count=1)
+        there = view_with(collection, known, tokens)
+        measure_engine("tokens-top100", lambda q, c: expanded(there, 100, c)(q))
+        del depicted, known, there
         for step, call, kept in indexing(say):
             call()  # a network is built when it is first needed
             ms = 1e3 * best_time(call, 1)
             steps.append({"step": step, "ms": round(ms, 2), "bytes_per_picture": kept})
-            say(f"indexing: {step:14} {ms:10.1f} ms")
+            say(f"indexing: {step:24} {ms:10.1f} ms")
     floats = codes[:SHORTLIST] * settings.component_scales
     plain = NativeEngine(floats, code_norms[:SHORTLIST], settings)
     plain.project(queries[0], X)
@@ -248,6 +254,7 @@ COMPARED = {
     "exhaustive-top100": "exhaustive",
     "views-top100": "exhaustive",
     "expanded-top100": "exhaustive-top100",
+    "tokens-top100": "expanded-top100",
 }
 """What the time of a method is shown as a multiple of, measured with as many threads."""
 
