@@ -42,6 +42,7 @@ _AGAIN = 0.8  # what that ranking's z-score weighs once more when the page is or
 _MET = 200  # first hits of the first ranking with which a drawing's tokens meet
 _MET_FIRST = 2.0  # what their meeting weighs beside the first ranking's z-score
 _MET_SAY = 0.5  # what the final score says beside both, when the page is chosen from photographs
+_MET_PICKED = 1.0  # what meeting weighs beside the final score on that of pictures that somebody picked
 _EXACT = 0.9  # a picture whose shape has this cosine with the drawing looks the same, whatever it depicts
 _AGAINST = 0.5  # weight of the likeness to pictures that were rejected
 _BEYOND = 3  # this many times further down than the last hit averaged, hits are nothing special
@@ -144,8 +145,8 @@ def rerank(
         The only pictures to answer with, at least k; `shape.best` names none but these. What the first hits
         depict is learned from the whole collection all the same.
     meet : callable, optional
-        Where a drawing's tokens meet pictures': the very picture that was drawn stands out. Not asked where
-        the user picked others.
+        Where a drawing's tokens meet pictures': the very picture that was drawn stands out. Where the user
+        picked others, on the first page alone.
     words : Words, optional
         What was said beside the drawing: part of the first ranking, so that everything starts from both.
     threads : int
@@ -158,9 +159,11 @@ def rerank(
     if words is not None:
         known.hear(words)
     met = None
-    if meet is not None and expand and not len(picked):
+    if meet is not None and (expand or len(picked)):
         met = _met(known, meet, _may_answer(known.ids, among, rejected))
-    score = known.before - known.against() if met is None else known.before + met - known.against()
+    score = known.before - known.against()
+    if met is not None and not len(picked):
+        score = score + _MET_FIRST * met
     rounds: list[tuple[float, _Chosen | None]]
     if len(picked):
         rounds = [(_KEPT, _Chosen(np.asarray(picked, np.int64), np.ones(len(picked), np.float32)))]
@@ -179,15 +182,18 @@ def rerank(
     network, shaped = known.network[inside], known.shape[inside]
     order = np.argsort(-score, kind="stable")
     shown = score[order[:k]]
+    if met is not None:  # none that came to be known later was among the first
+        met = np.pad(met, (0, len(known.ids) - len(met)), constant_values=met.min())[inside]
+        if len(picked):
+            order = _page_first(order, score + _MET_PICKED * met)
     if rounds and not len(picked):
         first_hits, others = np.split(order, [SPREAD])
         score[first_hits] = diffused(score[first_hits], known.vectors(inside[first_hits]), expand)
         order = np.concatenate([first_hits[np.argsort(-score[first_hits], kind="stable")], others])
         if met is None:
             order = _first_page(order, score, before, _SAY * (1 - pictures.flat_art))
-        else:  # none that came to be known later was among the first
-            met = np.pad(met, (0, len(known.ids) - len(met)), constant_values=met.min())[inside]
-            order = _page_first(order, before + met + _MET_SAY * (1 - pictures.flat_art) * score)
+        else:
+            order = _page_first(order, before + _MET_FIRST * met + _MET_SAY * (1 - pictures.flat_art) * score)
     if exact and not len(picked):
         order = _exact_first(order, ids, shaped, shape)
     if asked is not None:  # back to cosines, which mean the same for every query and collection
@@ -245,7 +251,7 @@ def _met(known: _Known, meet: Meet, inside: Ids) -> Vector | None:
     z = np.where(have, _z(scores, scores[have]), 0) * known.before[first].std()
     met = np.full(len(known.ids), z.min(), np.float32)
     met[first] = z
-    return _MET_FIRST * met
+    return met
 
 
 def _exact_first(order: Ids, ids: Ids, scores: Vector, shape: Shape) -> Ids:
