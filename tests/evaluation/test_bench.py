@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from sketchseek.depiction import flat_art
+from sketchseek.embeddings import flat_art
 from sketchseek.errors import SketchseekError
-from sketchseek.evaluation import bench_depiction
+from sketchseek.evaluation import bench_embeddings
 from sketchseek.evaluation.bench import format_table
 
 
@@ -27,9 +27,9 @@ def test_each_network_that_is_there_is_measured_beside_the_contours(monkeypatch)
             raise SketchseekError("It is not here.")
         return Describer()
 
-    monkeypatch.setattr(bench_depiction, "get_describer", installed)
+    monkeypatch.setattr(bench_embeddings, "get_encoder", installed)
     said = []
-    steps = {name: (call(), kept) for name, call, kept in bench_depiction.indexing(said.append)}
+    steps = {name: (call(), kept) for name, call, kept in bench_embeddings.indexing(said.append)}
     assert list(steps) == ["contours", "efficientnet", "efficientnet with tokens"]
     assert len(steps["contours"][0].x) > 100
     assert steps["efficientnet"] == ("described", 10)
@@ -38,7 +38,7 @@ def test_each_network_that_is_there_is_measured_beside_the_contours(monkeypatch)
 
 
 def test_the_meeting_that_is_measured_is_one():
-    _, meet = bench_depiction.meeting(7)
+    _, meet = bench_embeddings.meeting(7)
     found = meet()
     assert found.score.shape == (7,)
     assert (found.score != 0).all()
