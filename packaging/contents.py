@@ -2,8 +2,8 @@
 
     python packaging/contents.py dist/*.whl
 
-Each file that is no source is named with its hash; whatever others wrote of it, with its licence. A compiled or
-learned file of a kind that nobody has said this of is an error: somebody has to.
+Each file that is no source is named with its hash; whatever others wrote of it, with its licence. A compiled
+or learned file of a kind that nobody has said this of is an error: somebody has to.
 """
 
 from __future__ import annotations

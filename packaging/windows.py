@@ -1,6 +1,7 @@
 """The archive for Windows: Python, sketchseek and all that it needs in one folder, nothing to install.
 
-    python packaging/windows.py --python python-3.13-embed-amd64.zip --packages FOLDER --launcher t64.exe --out dist
+    python packaging/windows.py --python python-3.13-embed-amd64.zip --packages FOLDER --launcher t64.exe
+    --out dist
 
 Python is its own embeddable archive; the packages are what `pip install --target FOLDER` put there on
 Windows; the launcher is the one that pip makes its commands of: a program that reads, from a zip at its own

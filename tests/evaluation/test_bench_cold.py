@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sketchseek import Index, Sketch
-from sketchseek.contours.made_up import random_curves
+from sketchseek.contours.synthetic import random_curves
 from sketchseek.errors import SketchseekError
 from sketchseek.evaluation import bench_cold
 from sketchseek.shape.descriptor import describe

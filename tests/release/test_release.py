@@ -118,10 +118,10 @@ def wheel(folder: Path, **more: bytes) -> Path:
     path = folder / "sketchseek-9-cp312-abi3-manylinux_2_28_x86_64.whl"
     said = "Name: sketchseek\nVersion: 9\nLicense-Expression: MIT\nRequires-Dist: numpy>=1\n"
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("sketchseek/cli.py", "pass")
+        archive.writestr("sketchseek/cli/__init__.py", "pass")
         archive.writestr("sketchseek/shape/engine/_engine.abi3.so", b"compiled")
-        archive.writestr("sketchseek/publish/engine/sketchseek.wasm", b"for browsers")
-        archive.writestr("sketchseek/depiction/data/efficientnet.npz", b"learned")
+        archive.writestr("sketchseek/web/engine/sketchseek.wasm", b"for browsers")
+        archive.writestr("sketchseek/embeddings/data/efficientnet.npz", b"learned")
         archive.writestr("sketchseek-9.dist-info/METADATA", said)
         archive.writestr("sketchseek-9.dist-info/licenses/LICENSE", "MIT")
         for name, content in more.items():
@@ -136,7 +136,7 @@ def test_a_wheel_says_what_it_carries_and_by_whose_leave(tmp_path: Path) -> None
     assert components["sketchseek/shape/engine/_engine.abi3.so"]["hashes"][0]["content"] == (
         hashlib.sha256(b"compiled").hexdigest()
     )
-    assert "sketchseek/cli.py" not in components
+    assert "sketchseek/cli/__init__.py" not in components
     assert components["nanobind"]["licenses"] == [{"expression": "BSD-3-Clause"}]
     assert {"musl", "wasi-libc", "robin-map"} <= set(components)
     references = {component["bom-ref"] for component in document["components"]}

@@ -1,7 +1,7 @@
 """What starting the program costs, for `sketchseek bench`: each command in a process of its own.
 
 Processor time of the process from its start to its end, the median of twenty; what was read from disk before
-is in memory. An index is made up for it, of as many pictures with a dozen views each as are asked for.
+is in memory. An index is made up for it, of as many pictures with a dozen windows each as are asked for.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ..shape.settings import Settings
-    from ..storage.schema import Recipe
+    from ..storage.schema import IndexConfig
 
 PICTURES = 10_000
 RUNS = 20
@@ -82,27 +82,27 @@ def make_index(
 ) -> Index:
     """An index of made-up pictures: rows as a run of `index` writes them, and its snapshot."""
     index = Index.create(place, preset, expansion=expansion)
-    recipe, random = index.recipe, np.random.default_rng(0)
-    seeds, store = describe(settings_of(recipe)), Store.open(place)
+    config, random = index.config, np.random.default_rng(0)
+    seeds, store = describe(settings_of(config)), Store.open(place)
     for start in range(0, pictures, _BATCH):
-        rows = _rows(recipe, seeds, range(start, min(start + _BATCH, pictures)), random)
+        rows = _rows(config, seeds, range(start, min(start + _BATCH, pictures)), random)
         store.commit(lambda rows=rows: Change(rows))  # type: ignore[misc]
     index.refresh(save=True)
     return index
 
 
 def _rows(
-    recipe: Recipe, seeds: NDArray[np.float32], numbers: range, random: np.random.Generator
+    config: IndexConfig, seeds: NDArray[np.float32], numbers: range, random: np.random.Generator
 ) -> pa.Table:
     import pyarrow as pa
 
-    settings, n = settings_of(recipe), len(numbers)
+    settings, n = settings_of(config), len(numbers)
     noise = random.standard_normal((n * _VIEWS, seeds.shape[1]), np.float32) * 0.05 * np.abs(seeds).mean()
     codes = encode(seeds[random.integers(len(seeds), size=n * _VIEWS)] + noise, settings)
     lengths = norms(codes, settings).reshape(n, _VIEWS, -1)
     codes = codes.reshape(n, _VIEWS, -1)
     window = np.tile(np.array([50, 50, 290, 290], np.float32), (_VIEWS - 1, 1)).tobytes()
-    schema = schema_of(recipe)
+    schema = schema_of(config)
     columns: dict[str, list[Any]] = {name: [None] * n for name in schema.names}
     columns |= {
         "id": [f"{number:016x}" for number in numbers],
@@ -116,15 +116,15 @@ def _rows(
         "norms": list(lengths[:, 0]),
         "frame": [[0.0, 0.0, 400.0, 300.0]] * n,
         "is_line_art": [False] * n,
-        "windows": [view[1:].tobytes() for view in codes],
+        "windows": [state[1:].tobytes() for state in codes],
         "window_frames": [window] * n,
-        "smallest": [recipe.smallest] * n,
+        "smallest": [config.min_object_size] * n,
         "keywords": [""] * n,
     }
-    if recipe.expansion is not None:
-        vectors, tokens = recipe.expansion.columns
-        depicted = random.standard_normal((n, recipe.expansion.dimension)).astype(np.float16)
+    if config.expansion is not None:
+        vectors, tokens = config.expansion.columns
+        depicted = random.standard_normal((n, config.expansion.dimension)).astype(np.float16)
         depicted[:, -1] = 0  # photographs
         columns[vectors] = [vector.tobytes() for vector in depicted]
-        columns[tokens] = [random.bytes(recipe.expansion.token_bytes) for _ in numbers]
+        columns[tokens] = [random.bytes(config.expansion.token_bytes) for _ in numbers]
     return pa.table(columns, schema=schema)
