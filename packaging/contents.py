@@ -52,6 +52,10 @@ PARTS = (
         "linked in where Clang compiled it: wheels built by `make wheel`, and the engine for browsers",
     ),
     Part("wasi-libc", "Apache-2.0 WITH LLVM-exception OR Apache-2.0 OR MIT", ("*.wasm",), "C library"),
+    Part("WordNet 3.0", "LicenseRef-WordNet", ("*/words.bin",), "which words mean what"),
+    Part("Unicode CLDR 48", "Unicode-3.0", ("*/words.bin",), "names of emoji in five languages"),
+    Part("all-MiniLM-L6-v2", "Apache-2.0", ("*/words.bin",), "distances computed with it; no weights"),
+    Part("EfficientNet-Lite2", "Apache-2.0", ("*/classes.npz",), "its last layer, changed"),
     Part("musl", "MIT", ("*.wasm",), "parts of it in wasi-libc"),
 )
 LEARNED = ("*.npz", "*.onnx", "*.bin")
