@@ -6,10 +6,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ...contours.detectors import get_detector
-from ...contours.seeing import picture_contours
+from ...contours.extract import picture_contours
 from ...search.options import Options
 from ...search.search import search
-from ...search.view import PictureContours, view_of
+from ...search.state import PictureContours, state_of
 from ...shape.settings import Settings
 from . import new_figure, pagoda, save
 
@@ -25,10 +25,10 @@ def draw(out: Path) -> None:
         detector, folder = get_detector("neural"), Path(spec.origin).parent / "data"
         paths = [folder / name for name in OTHERS.split()]
         seen += [picture_contours(str(path), detector) for path in paths if path.exists()]
-    view = view_of(
+    state = state_of(
         [PictureContours.whole(one.points, one.picture.pixels) for one in seen], Settings.preset("precise")
     )
-    (hit,) = search(view, sketch, Options(1))
+    (hit,) = search(state, sketch, Options(1))
     pixels = seen[int(hit.id)].picture.pixels
 
     figure = new_figure(figsize=(11, 4.3))
