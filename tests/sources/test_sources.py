@@ -15,6 +15,7 @@ from PIL import Image, ImageDraw
 
 from sketchseek import Index, sources
 from sketchseek.errors import SketchseekError
+from sketchseek.storage.source_cache import items_of
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "immich"
 ASSET = {
@@ -70,7 +71,7 @@ def photos(monkeypatch):
     monkeypatch.setattr(sys, "path", [str(EXAMPLE), *sys.path])
     monkeypatch.setenv("IMMICH_API_KEY", "word")
     entry = EntryPoint("immich+http", "sketchseek_immich:Immich", sources.GROUP)
-    monkeypatch.setattr(sources, "entry_points", lambda group: [entry])
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [entry])
     sources.schemes.cache_clear()
     yield f"immich+http://127.0.0.1:{server.server_address[1]}", asked
     sources.schemes.cache_clear()
@@ -87,7 +88,7 @@ def test_a_photo_server_is_read_and_never_written_to(photos, tmp_path, album):
     row = index.row(index.state.id(0))
     assert (row.width, row.height) == (4000, 3000)
     assert row.picture == f"{address}/{album}#a1"
-    item = sources.items_of(index._location)["a1"]
+    item = items_of(index._location)["a1"]
     assert item.link.endswith("/photos/a1")
     assert index.add(f"{address}/{album}", jobs=1).unchanged == 1
     reads = ("GET /api/albums/", "POST /api/search/metadata", "GET /api/assets/a1/thumbnail?size=preview")
