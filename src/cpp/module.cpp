@@ -493,10 +493,12 @@ class Search {
   // `Core::look`: rows (n,), of which the best of each picture counts; with placed (n, 6) score, scale, rotation, mirrored, dx,
   // dy, best first. Or pictures (n,) in an order (n,), and opinion: cosine (n,), similarity (n,), background (m,), likeness,
   // and [cohesion, crowd, nearest, flat_art]. background, total: of a collection that this is a part of.
+  // resemblance: of each picture, weighed by icon_blend beside the shape.
   nb::dict look(const PreparedDrawing& drawing, const ConfidenceModel& model, int64_t k, int64_t offset, int64_t count,
                 double normalization, double coverage, bool place, Ids rows, std::optional<In<float, 2>> placed, Ids pictures,
                 std::optional<In<double, 1>> order, std::optional<std::vector<In<double, 1>>> opinion,
-                std::optional<In<float, 1>> background, int64_t total, int threads) const {
+                std::optional<In<float, 1>> background, int64_t total, const Resemblance* resemblance, double icon_blend,
+                int threads) const {
     require(k > 0 && k <= 1 << 30 && offset >= 0 && offset <= 1 << 30, "k must be positive and offset not negative");
     require(normalization >= 0 && normalization < 1, "the local normalisation's strength must be in [0, 1)");
     require(coverage >= 0 && std::isfinite(coverage), "the power of coverage must not be negative");
@@ -504,6 +506,11 @@ class Search {
     require(rows.has_value() != pictures.has_value(), "either rows or pictures are looked at");
     Candidates found;
     found.total = total;
+    require(std::isfinite(icon_blend), "what the icon network weighs must be finite");
+    if (resemblance && *resemblance) {
+      require(resemblance->z.size() == opened_->pictures().size(), "resemblance must be of each picture");
+      found.resemblance = *resemblance;
+    }
     if (background) require_finite(*background, "background must be finite"), found.background = copied(*background);
     if (rows) {
       const int64_t n = opened_->pictures().rows.n;
@@ -530,7 +537,7 @@ class Search {
     LookOptions options;
     options.k = k, options.offset = offset, options.count = count;
     options.normalization = normalization, options.coverage = coverage;
-    options.place = place;
+    options.place = place, options.icon_blend = icon_blend;
     Answer answer;
     {
       nb::gil_scoped_release free;
@@ -616,12 +623,12 @@ class PublishedCollection {
     int64_t points = 0;
     for (size_t i = 0; i < lengths.size(); ++i) points += std::max(lengths.data()[i], 0);
     require(strokes.shape(1) == 2 && points <= (int64_t)strokes.shape(0), "strokes must be (points, 2)");
-    Points drawn;
+    Drawing drawn;
     const char* fault = fault_of(k, offset, turn);
-    if (!fault) fault = points_of(strokes.data(), lengths.data(), (int64_t)lengths.size(), drawn);
+    if (!fault) fault = drawing_of(strokes.data(), lengths.data(), (int64_t)lengths.size(), drawn);
     require(!fault, fault);
     const Core& core = opened_->core();
-    const Drawn asked = core.drawn(drawn, mirror, turn);
+    const Drawn asked = core.drawn(drawn.points, mirror, turn);
     Candidates found;
     found.rows = core.candidates(asked, Core::wanted(k, offset, (int64_t)opened_->pictures().size()), one_by_one);
     LookOptions options;
@@ -858,7 +865,10 @@ Out<int64_t> largest(In<float, 1> scores, int64_t k) {
 
 }  // namespace
 
+const Kernels& kernels_of_build(const std::string& name) { return *build_named(name).kernels; }
+
 void bind_tokens(nb::module_& m);  // tokens_module.cpp
+void bind_icons(nb::module_& m);   // icons_module.cpp
 
 }  // namespace sketchseek
 
@@ -915,7 +925,7 @@ NB_MODULE(_engine, m) {
       .def("whole_scores", &Search::whole_scores, "drawing"_a, "ids"_a, "threads"_a)
       .def("look", &Search::look, "drawing"_a, "model"_a, "k"_a, "offset"_a, "count"_a, "normalization"_a, "coverage"_a, "place"_a,
            "rows"_a.none(), "placed"_a.none(), "pictures"_a.none(), "order"_a.none(), "opinion"_a.none(),
-           "background"_a.none(), "total"_a, "threads"_a)
+           "background"_a.none(), "total"_a, "resemblance"_a.none(), "icon_blend"_a, "threads"_a)
       .def("meet", &Search::meet, "drawing"_a, "picture"_a);
   nb::class_<PublishedCollection>(m, "PublishedCollection")
       .def(nb::init<In<double, 1>, In<double, 1>, In<int32_t, 2>, In<float, 2>, In<int8_t, 2>, In<int8_t, 2>>(),
@@ -932,4 +942,5 @@ NB_MODULE(_engine, m) {
   m.def("view_shares", &view_shares, "frames"_a, "pictures"_a, "line_art"_a);
   m.def("view_priors", &view_priors, "shares"_a);
   bind_tokens(m);
+  bind_icons(m);
 }

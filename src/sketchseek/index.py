@@ -355,6 +355,7 @@ class Index:
             ids=snapshot.ids,
             path=snapshot.path,
             keywords=snapshot.keywords_of,
+            embeddings=snapshot.embeddings,
             thumbnail=self.thumbnail,
             load_depiction=partial(self._depiction, snapshot),
             method=self._method_for(snapshot, collection),

@@ -81,7 +81,7 @@ def strokes_of(path: Path) -> list[np.ndarray]:
 def asked(published: _engine.PublishedCollection, strokes: list[np.ndarray], options: Options) -> tuple:
     lengths = np.array([len(stroke) for stroke in strokes], np.int32)
     answer = published.search(
-        np.concatenate(strokes), lengths, options.k, options.offset, options.mirror, options.turn
+        np.concatenate(strokes), lengths, options.k, options.offset, options.mirror, options.degrees
     )
     return answer["present"], answer["places"].reshape(-1, len(PLACE))
 

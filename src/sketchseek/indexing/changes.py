@@ -31,10 +31,12 @@ class Known:
     smallest: float | None
     expanded: bool
     keyworded: bool = True
+    embedded: bool = True
 
     def lacks(self, *, expand: bool, smallest: float) -> bool:
         """Whether it lacks something that is wanted."""
-        return (expand and self.lacks_expansion) or self.lacks_views(smallest) or self.lacks_keywords
+        seen = self.lacks_keywords or self.lacks_embedding
+        return (expand and self.lacks_expansion) or self.lacks_views(smallest) or seen
 
     def lacks_views(self, smallest: float) -> bool:
         """Whether it is a picture with other views than those for things as small as that."""
@@ -44,6 +46,11 @@ class Known:
     def lacks_keywords(self) -> bool:
         """Whether it is a picture in which nobody has looked for keywords."""
         return self.failure is None and not self.keyworded
+
+    @property
+    def lacks_embedding(self) -> bool:
+        """Whether it is a picture that the icon network has not been shown."""
+        return self.failure is None and not self.embedded
 
     @property
     def lacks_expansion(self) -> bool:
@@ -56,7 +63,8 @@ class Changes:
     """What is to be done, and what isn't.
 
     fresh : pictures that the index doesn't know. altered : those whose size or time is another.
-    bare : those as they were that lack views, keywords or the descriptor for expansion, as the altered may.
+    bare : those as they were that lack views, keywords, the embedding or the descriptor for expansion, as the
+        altered may.
     same : those to leave. vanished : those that are no longer there. doubles : further rows of one path.
     """
 

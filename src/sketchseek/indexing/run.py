@@ -207,6 +207,7 @@ def _tasks(changes: Changes, recipe: Recipe) -> Iterator[Task]:
             lacks_expansion=recipe.wanted is not None and row.lacks_expansion,
             lacks_views=row.lacks_views(recipe.smallest),
             lacks_keywords=row.lacks_keywords,
+            lacks_embedding=row.lacks_embedding,
         )
 
 

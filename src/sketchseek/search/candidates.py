@@ -12,15 +12,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..shape.engine import Ids, _engine
 from ..shape.engine.native import thread_count
 from ..shape.query import Query, turns
 from .core import CORE
-from .ranking import Ranking, best_first, rank
+from .ranking import Ranking, best_first, located, rank
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..contours.points import Points
     from .opinion import Opinion
     from .options import Options
@@ -39,6 +41,9 @@ class Candidates:
     placed : the best row of each picture and where the drawing is in it, best first.
     pictures : (n,) by number, as something beyond the shape has ordered them, by `order` (n,); `opinion` is
         what a network says of them.
+
+    With rows and placed, and with pictures as evidence alone: how much all resemble the drawing, as the icon
+    network sees it.
     """
 
     rows: Ids | None = None
@@ -46,17 +51,21 @@ class Candidates:
     pictures: Ids | None = None
     order: NDArray[np.floating[Any]] | None = None
     opinion: Opinion | None = None
+    resemblance: _engine.Resemblance | None = None
 
 
 class ShapeScores:
     """A drawing's plain scores for the pictures of a view, computed where they are asked for.
 
+    strokes : what was drawn; None where that is not known, or is no drawing.
     among : the pictures to choose from, by number, ascending; None for all. These are compared exactly,
         whatever the method.
     """
 
-    def __init__(self, view: View, points: Points, options: Options) -> None:
-        self.view, self.points, self.options = view, points, options
+    def __init__(
+        self, view: View, points: Points, options: Options, strokes: Sequence[ArrayLike] | None = None
+    ) -> None:
+        self.view, self.points, self.options, self._strokes = view, points, options, strokes
         self.among = None if options.folder is None else view.folders.under(options.folder)
         self.method = options.method or view.method
         self._is_native = view.collection.host is view.collection.engine
@@ -87,6 +96,21 @@ class ShapeScores:
         """The same for the core, over rows that are in this process."""
         return drawn_for(self.view, self.points, self.options)
 
+    @cached_property
+    def resemblance(self) -> _engine.Resemblance | None:
+        """How much the pictures resemble the drawing, as the icon network sees both.
+
+        None where that has no say: in other collections than of line art or flat art, for a drawing that is
+        turned, for shape alone, and for the paper's ways.
+        """
+        options, icons = self.options, self.view.icons
+        by_shape = options.blend == 0 or options.clutter == 0 or options.method not in (None, "exhaustive")
+        if icons is None or self._strokes is None or by_shape or options.degrees:
+            return None
+        from ..depiction.icons import embed_drawing
+
+        return icons.resemblance(embed_drawing(self._strokes)) or None
+
     @property
     def threads(self) -> int:
         """How many may work at a time."""
@@ -97,11 +121,22 @@ class ShapeScores:
         k, collection = min(k + len(rejected), len(self)), self.view.collection
         if self.among is None and self.method != "exhaustive":
             placed = rank(collection, self.query, method=self.method, k=k, **self.options.ranking)
-            return Candidates(placed=placed.take(np.flatnonzero(~np.isin(placed.ids, rejected))))
+            more = self._resembling(placed.ids)
+            placed = placed + located(collection, self.query, more) if len(more) else placed
+            placed = placed.take(np.flatnonzero(~np.isin(placed.ids, rejected)))
+            return Candidates(placed=placed, resemblance=self.resemblance)
         rows = self._rows(k)
+        rows = np.concatenate([rows, collection.rows_of(self._resembling(collection.pictures[rows]))])
         if len(rejected):
             rows = rows[~np.isin(collection.pictures[rows], rejected)]
-        return Candidates(rows=rows)
+        return Candidates(rows=rows, resemblance=self.resemblance)
+
+    def _resembling(self, known: Ids) -> Ids:
+        """The pictures that resemble the drawing most, but for those that are known."""
+        if self.resemblance is None:
+            return np.zeros(0, np.int64)
+        most = self.resemblance.most()
+        return most[~np.isin(most, known) & (True if self.among is None else np.isin(most, self.among))]
 
     def _rows(self, k: int) -> Ids:
         collection = self.view.collection

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..depiction.icons import BLEND
 from ..shape.engine import Ids, _engine
 from .candidates import Candidates, ShapeScores, drawn_for
 from .confidence import model_for
@@ -76,6 +77,8 @@ def look(shape: ShapeScores, found: Candidates, *, count: int | None = None, pla
         opinion=opinion.columns() if opinion else None,
         background=background,
         total=len(view),
+        resemblance=found.resemblance.part(part.ids) if part and found.resemblance else found.resemblance,
+        icon_blend=BLEND,
         threads=shape.threads,
     )
     numbers, places = answer["pictures"], answer["places"].reshape(-1, len(PLACE))

@@ -108,7 +108,8 @@ def candidates(
     view: View, sketch: Sketch, options: Options, count: int | None = None, heard: Heard | None = None
 ) -> tuple[ShapeScores, Candidates]:
     """The drawing's scores, and the pictures that may show it: by shape, or by everything there is."""
-    shape = ShapeScores(view, sketch.points, options)
+    strokes = sketch.strokes if sketch.picture is None else None
+    shape = ShapeScores(view, sketch.points, options, strokes)
     k = min(max(options.k, (count or 0) - options.offset), len(view))  # the engine's numbers end somewhere
     offset = min(options.offset, len(view))
     rejected = np.array([view.number(name) for name in options.rejected], np.int64)
@@ -117,7 +118,7 @@ def candidates(
         from .words import by_names
 
         ids, score = by_names(shape, heard, _engine.judged(k, offset, len(shape)), rejected)
-        return shape, Candidates(pictures=ids, order=score)
+        return shape, Candidates(pictures=ids, order=score, resemblance=shape.resemblance)
     if depiction is None:
         return shape, shape.candidates(_engine.wanted(k, offset, len(shape)), rejected)
     judged = _engine.judged(k, offset, len(shape))
@@ -199,10 +200,11 @@ def _by_everything(
         among=shape.among,
         meet=meet,
         words=heard,
+        resemblance=shape.resemblance,
         threads=shape.threads,
     )
     if describer is None or drawing is None or describer.reference is None:
-        return Candidates(pictures=ids, order=score)
+        return Candidates(pictures=ids, order=score, resemblance=shape.resemblance)
     others = likest[~np.isin(likest, ids[:PAGE])]
     both = pictures.rows(np.concatenate([ids, others]))
     opinion = Opinion.of(
@@ -216,7 +218,7 @@ def _by_everything(
         reference=describer.reference,
         photograph=sketch.picture is not None,
     )
-    return Candidates(pictures=ids, order=score, opinion=opinion)
+    return Candidates(pictures=ids, order=score, opinion=opinion, resemblance=shape.resemblance)
 
 
 def _usual_blend(view: View, sketch: Sketch, describer: PictureDescriber) -> float:

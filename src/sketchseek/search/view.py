@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..contours.points import Box, Points
+from ..depiction.icons import DIMENSION
 from ..errors import SketchseekError
 from ..shape.engine import Ids, _engine
 from ..shape.views import SMALLEST, shares, views
@@ -27,13 +28,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PictureContours:
-    """What an index keeps of a picture: its points, its upright size and what part of it they show."""
+    """What an index keeps of a picture: its points, its upright size and what part of it they show.
+
+    embedding : of line art and flat art what the icon network sees, as an index stores it; else no bytes.
+    """
 
     points: Points
     width: int
     height: int
     frame: Box
     """In pixels: all of a photograph, the ink of line art."""
+    embedding: bytes = b""
 
     @classmethod
     def whole(cls, points: Points, pixels: NDArray[np.uint8]) -> PictureContours:
@@ -56,6 +61,7 @@ class View:
     width, height : (n,) int, of the upright originals.
     frames : (rows, 4) x0, y0, x1, y1 of the part of its picture that each row describes, in its pixels.
     is_line_art : (n,) bool; line art has no clutter.
+    embeddings : (n, 128) int8, what the icon network sees in line art and flat art, zeros for others.
     ids : (n,) bytes, each picture's name in the collection.
     path : number -> the picture's absolute path or URI.
     thumbnail : id -> a small WebP.
@@ -74,6 +80,7 @@ class View:
     path: Callable[[int], str]
     thumbnail: Callable[[str], bytes]
     keywords: Callable[[int], str] = lambda _: ""
+    embeddings: NDArray[np.int8] | None = None
     load_depiction: Callable[[], Depiction | None] = lambda: None
     method: str = "exhaustive"
     _loading: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
@@ -107,6 +114,12 @@ class View:
             host.collection, layout.settings, layout.pictures, layout.frames, layout.synthetic
         )
 
+    @cached_property
+    def icons(self) -> _engine.IconEmbeddings | None:
+        """The embeddings, ready to be compared, where most pictures are line art or flat art."""
+        known = None if self.embeddings is None else _engine.IconEmbeddings(self.embeddings)
+        return known if known is not None and known.speak else None
+
     def part(self, ids: Ids, load_depiction: Callable[[], Depiction | None] = lambda: None) -> View:
         """Some of the pictures, by number, numbered anew, with their rows in this process."""
         rows = self.collection.rows_of(ids)
@@ -117,6 +130,7 @@ class View:
             height=self.height[ids],
             frames=self.frames[rows],
             is_line_art=self.is_line_art[ids],
+            embeddings=None if self.embeddings is None else self.embeddings[ids],
             ids=[self.ids[i] for i in ids],
             path=lambda number: self.path(int(ids[number])),
             keywords=lambda number: self.keywords(int(ids[number])),
@@ -167,6 +181,8 @@ def view_of(
     pictures = np.repeat(np.arange(len(parts)), [len(mine) for mine in parts])
     points = (part.points for mine in parts for part in mine)
     is_line_art = np.array([c.is_line_art for c in contours])
+    rows = [c.embedding or bytes(DIMENSION) for c in contours]
+    embeddings = np.frombuffer(b"".join(rows), np.int8).reshape(len(rows), DIMENSION)
     return View(
         Collection.of(
             points, settings, storage, pictures=pictures, shares=shares(frames, pictures, is_line_art)
@@ -177,6 +193,7 @@ def view_of(
         is_line_art=is_line_art,
         ids=[str(i).encode() for i in range(len(contours))],
         path=path,
+        embeddings=embeddings,
         thumbnail=_no_thumbnail,
         load_depiction=lambda: depiction,
     )

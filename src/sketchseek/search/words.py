@@ -18,6 +18,7 @@ from ..contours.drawing import Sketch
 from ..contours.points import Points
 from ..depiction import default_expand, rerank
 from ..depiction.expand import NAMED
+from ..depiction.icons import BLEND
 from ..depiction.pictures import COMPARED
 from ..errors import NoDescriptorError
 from ..shape.engine import Ids
@@ -213,12 +214,16 @@ def by_names(shape: ShapeScores, heard: Heard, count: int, rejected: Ids) -> tup
     """The best pictures by the drawing's shape and by names, where nothing else is known: ids and scores."""
     n = len(shape.view)
     pool = np.arange(n) if shape.among is None else shape.among
+    resemblance = shape.resemblance
     if len(pool) >= COMPARED:
         named = np.union1d(shape.best(2 * count), heard.best(count))
+        named = named if resemblance is None else np.union1d(named, resemblance.most())
         pool = named[np.isin(named, pool)]
     pool = pool[~np.isin(pool, rejected)]
     usual = shape.at(np.arange(0, n, -(-n // _USUAL)))
     score = _z(shape.at(pool), usual) + np.float32(NAMED) * heard.named(pool)
+    if resemblance is not None:
+        score += np.float32(BLEND) * resemblance.at(pool)
     order = np.argsort(-score, kind="stable")[:count]
     return pool[order], score[order]
 
