@@ -619,6 +619,17 @@ class PublishedCollection {
     opened_.emplace(given, kernels_portable);
   }
 
+  // From now on searches hear the icon network: its weights, and the embeddings (n, 128) of the pictures.
+  void see(nb::bytes weights, In<int8_t, 2> embeddings) {
+    const auto* bytes = (const uint8_t*)weights.data();
+    const char* fault = IconNetwork::fault_of(bytes, (int64_t)weights.size());
+    require(!fault, fault);
+    require(embeddings.shape(0) == pictures_.shape(0) && embeddings.shape(1) == kEmbedding, "embeddings must be (n, 128)");
+    icons_.emplace(bytes, kernels_portable);
+    codes_seen_ = embeddings;
+    embeddings_.emplace(codes_seen_.data(), (int64_t)codes_seen_.shape(0));
+  }
+
   nb::dict search(In<double, 2> strokes, In<int32_t, 1> lengths, int64_t k, int64_t offset, bool mirror, double turn) const {
     int64_t points = 0;
     for (size_t i = 0; i < lengths.size(); ++i) points += std::max(lengths.data()[i], 0);
@@ -631,6 +642,7 @@ class PublishedCollection {
     const Drawn asked = core.drawn(drawn.points, mirror, turn);
     Candidates found;
     found.rows = core.candidates(asked, Core::wanted(k, offset, (int64_t)opened_->pictures().size()), one_by_one);
+    if (icons_ && turn == 0) core.add(embeddings_->resemblance(icons_->embedding(drawn.strokes).data()), found);
     LookOptions options;
     options.k = k, options.offset = offset;
     return dict_of(core.look(asked, found, model_.model(), options, one_by_one));
@@ -642,6 +654,9 @@ class PublishedCollection {
   In<int8_t, 2> codes_, synthetic_;
   ConfidenceModel model_;
   std::optional<Opened> opened_;
+  In<int8_t, 2> codes_seen_;
+  std::optional<IconNetwork> icons_;
+  std::optional<IconEmbeddings> embeddings_;
 };
 
 // Evidence (k, kEvidence) as features: of each hit (k, G), of the search (2 G,), and with likeness (kLikeness,).
@@ -930,6 +945,7 @@ NB_MODULE(_engine, m) {
   nb::class_<PublishedCollection>(m, "PublishedCollection")
       .def(nb::init<In<double, 1>, In<double, 1>, In<int32_t, 2>, In<float, 2>, In<int8_t, 2>, In<int8_t, 2>>(),
            "settings"_a, "model"_a, "pictures"_a, "frames"_a, "codes"_a, "synthetic"_a)
+      .def("see", &PublishedCollection::see, "weights"_a, "embeddings"_a)
       .def("search", &PublishedCollection::search, "strokes"_a, "lengths"_a, "k"_a, "offset"_a, "mirror"_a, "turn"_a);
   m.def("description", &describe_core, "What the search's numbers mean, as a JSON document.");
   m.def("wanted", &Core::wanted, "k"_a, "offset"_a, "among"_a, "How many candidates a look wants.");

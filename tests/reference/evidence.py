@@ -50,7 +50,8 @@ def features(
     """(k, len(EVIDENCE)) for the k first hits of a ranking.
 
     order : (k,) what orders the hits. is_line_art : (k,). opinion : None where there is no network.
-    resemblance : (n,) of all pictures, cosines of the icon network and their z-scores; None where it has no say.
+    resemblance : (n,) of all pictures, cosines of the icon network and their z-scores; None where it has no
+        say.
     """
     k = len(ranking)
     usual = usual_scores(collection, query)

@@ -3,7 +3,9 @@
     python training/icons/export.py run.pt training/icons/icons.onnx
     python training/icons/export.py training/icons/icons.onnx src/sketchseek/depiction/data/icons.bin
 
-The second line writes the weights as the engine reads them (src/cpp/search/icons.hpp). The graph takes `ink` (n, 1, 64, 64) and gives `embedding` (n, 128). Its nodes are, in order: the gradient
+The second line writes the weights as the engine reads them (src/cpp/search/icons.hpp).
+
+The graph takes `ink` (n, 1, 64, 64) and gives `embedding` (n, 128). Its nodes are, in order: the gradient
 (Conv by Sobel's masks), its length (Mul, ReduceSum, Add, Sqrt), that blurred (Conv), Concat; then
 convolutions and ReLU as in network.py, and the length made 1.
 """
@@ -102,7 +104,7 @@ def exported(network: Eye) -> onnx.ModelProto:
 
 
 def packed(model: onnx.ModelProto) -> bytes:
-    """Weights of the convolutions and the last layer: of each scales and biases (float32), then a byte each."""
+    """Of each convolution and the last layer: scales and biases (float32), then a byte a weight."""
     constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
     quantised = {
         node.output[0]: node.input for node in model.graph.node if node.op_type == "DequantizeLinear"

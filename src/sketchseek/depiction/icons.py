@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..shape.engine import _engine
 from ..shape.engine.native import build_name
+from .flat_art import is_flat_art
 
 SIDE: Final = 64
 """Pixels each way that the network sees."""
@@ -92,8 +93,9 @@ def embed_ink(inks: Plane) -> Plane:
 
 
 def embed_picture(pixels: NDArray[np.uint8]) -> Plane:
-    """What a picture (h, w, 3) or (h, w) shows, as (128,) numbers of length 1; zeros where that is nothing."""
-    return embed_ink(fit(ink_of(pixels))[None])[0]
+    """What a picture (h, w, 3) or (h, w) shows, as (128,) numbers of length 1; zeros for nothing."""
+    seen: Plane = embed_ink(fit(ink_of(pixels))[None])[0]
+    return seen
 
 
 def embed_drawing(strokes: Sequence[ArrayLike]) -> Plane:
@@ -105,6 +107,11 @@ def as_stored(embedding: Plane) -> NDArray[np.int8]:
     """An embedding as an index keeps it: whole numbers, the largest 127 from 0, of any length."""
     largest = max(float(np.abs(embedding).max()), 1e-12)
     return np.round(embedding * (127 / largest)).astype(np.int8)
+
+
+def stored_embedding(pixels: NDArray[np.uint8], *, is_line_art: bool) -> bytes:
+    """What an index keeps of a picture (h, w, 3): no bytes where it is neither line art nor flat art."""
+    return as_stored(embed_picture(pixels)).tobytes() if is_line_art or is_flat_art(pixels) else b""
 
 
 @cache

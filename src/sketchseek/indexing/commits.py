@@ -328,7 +328,11 @@ def _filled(wanted: Expansion) -> Sequence[str]:
 def _row(identifier: str, item: Described | Failed, columns: Sequence[str]) -> dict[str, Any]:
     """columns : where what the network has seen goes."""
     row: dict[str, Any] = {"id": identifier, "width": 0, "height": 0, "failure": None}
-    names = {"reason": "failure", "embedding": EMBEDDING, **dict(zip(("expansion", "tokens"), columns, strict=False))}
+    names = {
+        "reason": "failure",
+        "embedding": EMBEDDING,
+        **dict(zip(("expansion", "tokens"), columns, strict=False)),
+    }
     for name in item.__slots__:
         row[names.get(name, name)] = getattr(item, name)
     if isinstance(item, Described):

@@ -193,7 +193,7 @@ class Reader:
                 looked = self._look_alone(content.data) if task.lacks_expansion else (None, None)
                 seen = self._contours(content.data, task) if task.lacks_views else None
                 shape = None if seen is None else self._shape(seen)
-                embedding = _embedding_alone(content.data, seen) if task.lacks_embedding else None
+                embedding = _embedding(content.data, seen) if task.lacks_embedding else None
                 keywords = _keywords(content.data) if task.lacks_keywords else None
                 stat = content.size, content.modified, content.digest
                 return Same(task.path, *stat, looked[0], shape, looked[1], keywords, embedding)
@@ -287,29 +287,22 @@ class Reader:
             expansion=expansion,
             tokens=tokens,
             keywords=_keywords(content.data),
-            embedding=embedding_of(picture.pixels, is_line_art=contours.is_line_art),
+            embedding=_embedding(content.data, contours),
         )
 
 
-def embedding_of(pixels: Any, *, is_line_art: bool) -> bytes:
-    """What the icon network sees in line art and flat art (h, w, 3); no bytes for other pictures."""
-    from ..depiction.flat_art import is_flat_art
-    from ..depiction.icons import as_stored, embed_picture
-
-    return as_stored(embed_picture(pixels)).tobytes() if is_line_art or is_flat_art(pixels) else b""
-
-
-def _embedding_alone(data: bytes, seen: Contours | None) -> bytes:
-    """The same of a file, with what was seen in it if somebody has looked."""
+def _embedding(data: bytes, seen: Contours | None) -> bytes:
+    """What the icon network sees in a file, in which somebody has seen contours or not."""
     from ..contours.line_art import is_line_art
     from ..contours.picture import THUMBNAIL_SIDE, load_picture
     from ..contours.svg import is_svg, svg_lines
+    from ..depiction.icons import stored_embedding
 
     if seen is not None:
-        return embedding_of(seen.picture.pixels, is_line_art=seen.is_line_art)
+        return stored_embedding(seen.picture.pixels, is_line_art=seen.is_line_art)
     lines = svg_lines(data, "The picture") if is_svg(data) else None
     pixels = load_picture(data, THUMBNAIL_SIDE).pixels if lines is not None else load_picture(data).pixels
-    return embedding_of(pixels, is_line_art=lines is not None or is_line_art(pixels))
+    return stored_embedding(pixels, is_line_art=lines is not None or is_line_art(pixels))
 
 
 def _keywords(data: bytes) -> str:

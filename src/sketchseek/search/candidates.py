@@ -131,7 +131,7 @@ class ShapeScores:
             rows = rows[~np.isin(collection.pictures[rows], rejected)]
         return Candidates(rows=rows, resemblance=self.resemblance)
 
-    def _resembling(self, known: Ids) -> Ids:
+    def _resembling(self, known: NDArray[np.integer[Any]]) -> Ids:
         """The pictures that resemble the drawing most, but for those that are known."""
         if self.resemblance is None:
             return np.zeros(0, np.int64)

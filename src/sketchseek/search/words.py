@@ -220,10 +220,14 @@ def by_names(shape: ShapeScores, heard: Heard, count: int, rejected: Ids) -> tup
         named = named if resemblance is None else np.union1d(named, resemblance.most())
         pool = named[np.isin(named, pool)]
     pool = pool[~np.isin(pool, rejected)]
-    usual = shape.at(np.arange(0, n, -(-n // _USUAL)))
-    score = _z(shape.at(pool), usual) + np.float32(NAMED) * heard.named(pool)
-    if resemblance is not None:
-        score += np.float32(BLEND) * resemblance.at(pool)
+    usual = np.arange(0, n, -(-n // _USUAL))
+    shaped = shape.at(usual)
+
+    def drawn(ids: Ids, score: Vector) -> Vector:
+        seen = 0.0 if resemblance is None else np.float32(BLEND) * resemblance.at(ids)
+        return _z(score, shaped) + seen
+
+    score = _z(drawn(pool, shape.at(pool)), drawn(usual, shaped)) + np.float32(NAMED) * heard.named(pool)
     order = np.argsort(-score, kind="stable")[:count]
     return pool[order], score[order]
 

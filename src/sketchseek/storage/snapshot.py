@@ -376,7 +376,17 @@ def read_pictures(
 
     vectors : with codes, norms and expansion. part : of those pictures, only these, in the table's order.
     """
-    columns = ["id", "path", "width", "height", "is_line_art", "frame", "window_frames", "keywords", EMBEDDING]
+    columns = [
+        "id",
+        "path",
+        "width",
+        "height",
+        "is_line_art",
+        "frame",
+        "window_frames",
+        "keywords",
+        EMBEDDING,
+    ]
     if vectors:
         columns += ["code", "norms", "windows"]
         columns += _depicted(version.recipe)
