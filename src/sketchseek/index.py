@@ -99,7 +99,7 @@ class Index:
         detector : what finds the edges of pictures.
         expansion : also keep a descriptor of each picture for query expansion: True, or its name.
         smallest : the smallest share of a picture's longer side at which a thing shall be found; .6, .3, .2.
-        tokens : with a descriptor, also keep what is where in each picture, which finds the very one: 2 KB.
+        tokens : with a descriptor, also keep what is where in each picture, which finds the very one: 4 KB.
         exist_ok : where an index is that was made alike, open it.
         """
         location = Location(where)
@@ -275,7 +275,7 @@ class Index:
         if present is None:
             store.set_expansion(wanted)
         elif present.is_comparable(wanted):
-            if coming is not None:
+            if coming is not None and not coming.is_comparable(wanted):
                 store.set_successor(None)
         elif coming is None or not coming.is_comparable(wanted):
             store.set_successor(wanted)
@@ -285,9 +285,12 @@ class Index:
         """Keep tokens of pictures from now on, or none; the next `add` gives them to pictures without.
 
         wanted : None for what was decided before, and for tokens where nobody has: in an index from before.
+
+        Where there are tokens of another version, all pictures get new ones beside them, and searches go
+        without tokens until they have.
         """
         present = self.recipe.wanted
-        if present is None or (wanted is None and present.tokens is not None):
+        if present is None or (wanted is None and present.tokens is not None and not _outdated(present)):
             return
         try:
             describer = _describer(present)
@@ -297,11 +300,24 @@ class Index:
             raise
         space = None if wanted is False else describer.tokens
         changed = _with_tokens(present, space)
-        if changed != present and present is self.recipe.successor:
-            self._writer().set_successor(changed)
-        elif changed != present:
-            self._writer().set_expansion(changed)
+        if changed != present:
+            self._keep(changed)
         self.refresh()
+
+    def _keep(self, wanted: Expansion) -> None:
+        """Keep descriptors of the same network as now, with tokens of that version or without."""
+        store = self._writer()
+        present, coming = store.recipe.expansion, store.recipe.successor
+        if present is None or not present.is_comparable(wanted):
+            store.set_successor(wanted)
+        elif not wanted.tokens:
+            if coming is not None:
+                store.set_successor(None)
+            store.set_expansion(_with_tokens(present, None))
+        elif present.tokens is None:
+            store.set_expansion(wanted)
+        else:  # what its column may hold is of another version
+            store.set_successor(wanted)
 
     def set_smallest(self, smallest: float) -> None:
         """Find things as small as this share of a picture; the next `add` gives pictures the views for it."""
@@ -661,6 +677,14 @@ def _expansion(name: str, *, tokens: bool = True) -> Expansion:
     describer = get_describer(name)
     bare = Expansion(describer.name, describer.version, describer.dimension)
     return _with_tokens(bare, describer.tokens if tokens else None)
+
+
+def _outdated(expansion: Expansion) -> bool:
+    """Whether its tokens are of another version than those that would be made here."""
+    from .depiction.describers import token_space
+
+    here = token_space(expansion.name) if expansion.tokens else None
+    return here is not None and here.version != expansion.tokens
 
 
 def _with_tokens(expansion: Expansion, space: TokenSpace | None) -> Expansion:

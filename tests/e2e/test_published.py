@@ -162,7 +162,7 @@ def test_the_same_hits_as_the_index(visit: Callable[..., Page], site: str, index
     swapped = 0
     for strokes, answer in zip(shapes, answers, strict=True):
         with threadpool_limits(1):  # small products: threads would mostly wait for each other
-            options = {"expand": 0, "blend": 0, "method": "exhaustive", "threads": 1}
+            options = {"expand": 0, "blend": 0, "turn": 0, "method": "exhaustive", "threads": 1}
             hits = index.search(Sketch.from_strokes(strokes), k=20, **options)
         assert answer["present"] == pytest.approx(hits.present, abs=1e-4)
         assert len(answer["hits"]) == len(hits) == 20

@@ -97,6 +97,53 @@ def test_an_index_from_before_gets_them_with_the_next_run_and_keeps_the_rest(
     assert Index.open(where).version == version  # nothing is left to do
 
 
+def test_tokens_of_another_version_are_made_again_with_the_next_run(tmp_path: Path, pictures: Path) -> None:
+    """Beside those that are there, which are of no use to a search; paths that are not named come later."""
+    where = tmp_path / "i"
+    index = Index.create(where, "compact", detector="canny", expansion=True)
+    index.add(pictures, jobs=1)
+    made, now = tokens_of(index), index.recipe.expansion
+    assert now is not None
+    index.store.set_expansion(replace(now, tokens="of before", token_bytes=now.token_bytes // 2))
+    before = Index.open(where)
+    assert not before._snapshot.tokens.any()  # type: ignore[union-attr]
+    command = ["index", "--index", str(where), "--jobs", "1"]
+    assert main([*command, str(pictures / "0.png")]) == 0
+    some = Index.open(where)
+    assert some.recipe.expansion == before.recipe.expansion
+    assert some.recipe.wanted == replace(now, slot="_2")
+    assert main([*command, "--expansion", "efficientnet", str(pictures / "1.png")]) == 0
+    seen = Index.open(where)._prospects()["successor"]
+    assert seen == {"name": "efficientnet", "pictures": 2}  # nothing is made twice
+    assert main(command) == 0
+    after = Index.open(where)
+    assert after.recipe.expansion == replace(now, slot="_2")
+    assert after.recipe.successor is None
+    assert tokens_of(after) == made
+    version = after.version
+    assert main(command) == 0
+    assert Index.open(where).version == version
+
+
+def test_whoever_wants_none_any_more_keeps_what_there_is_of_descriptors(
+    tmp_path: Path, pictures: Path
+) -> None:
+    where = tmp_path / "i"
+    index = Index.create(where, "compact", detector="canny", expansion=True)
+    index.add(pictures, jobs=1)
+    now = index.recipe.expansion
+    assert now is not None
+    index.store.set_expansion(replace(now, tokens="of before"))
+    command = ["index", "--index", str(where), "--jobs", "1"]
+    assert main([*command, str(pictures / "0.png")]) == 0
+    assert Index.open(where).recipe.successor is not None
+    assert main([*command, "--no-tokens", str(pictures / "0.png")]) == 0
+    without = Index.open(where)
+    assert without.recipe.successor is None
+    assert without._snapshot.tokens is None
+    np.testing.assert_array_equal(without._snapshot.expansion, index._snapshot.expansion)  # type: ignore[arg-type]
+
+
 def test_without_tokens_none_are_made_and_it_stays_so_until_somebody_wants_them(
     tmp_path: Path, pictures: Path
 ) -> None:
