@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
+import socket
+import threading
+from contextlib import suppress
+from copy import deepcopy
+from urllib.request import Request
 
 import pytest
 from museum import FULL, Museum
@@ -12,7 +18,7 @@ from sketchseek import Index
 from sketchseek.errors import SketchseekError
 from sketchseek.remote import Item, polite
 from sketchseek.remote.iiif import IIIF
-from sketchseek.remote.polite import Polite, check_address
+from sketchseek.remote.polite import Answer, Polite, check_address
 
 
 def polygon(corners: int, turn: float = 0.0, flat: float = 1.0) -> list[tuple[float, float]]:
@@ -183,6 +189,142 @@ def test_a_document_of_another_place_does_not_lead_here():
     assert list(IIIF(Web()).items("https://museum.example/c", Nothing())) == []
 
 
+class Web(Polite):
+    """A web of made-up documents. asked : the addresses that were."""
+
+    def __init__(self, documents):
+        self.documents, self.asked = documents, []
+
+    def document(self, url, tags=None):
+        self.asked.append(url)
+        if url not in self.documents:
+            raise SketchseekError(f"{url} answers with status 404.")
+        return self.documents[url], {}
+
+    def get(self, url, *_, **__):
+        self.asked.append(url)
+        return Answer(b"a picture", {})
+
+
+class Nothing:
+    """Nothing is remembered."""
+
+    def get(self, key):
+        return None
+
+    def put(self, key, value):
+        json.dumps(value)
+
+
+def read_all(web, root):
+    """What an index has of an address: its pictures, each with a size that a table can hold."""
+    source, found = IIIF(web), []
+    with suppress(SketchseekError):
+        for item in source.items(root, Nothing()):
+            assert 0 <= item.stat.size < 2**63
+            found.append(item.name)
+            with suppress(SketchseekError):
+                source.fetch(item)
+    return found
+
+
+IMAGE_2 = {"@id": "https://m.example/s2", "profile": "http://iiif.io/api/image/2/level0.json"}
+IMAGE_3 = {"id": "https://m.example/s", "type": "ImageService3", "sizes": [{"width": 500, "height": 250}]}
+BODY = {"id": "https://m.example/i.jpg", "type": "Image", "width": 2000, "height": 1000, "service": [IMAGE_3]}
+WEB = {
+    "https://m.example/3": {
+        "type": "Manifest",
+        "label": {"en": ["a"]},
+        "homepage": [{"id": "https://m.example/h"}],
+        "items": [
+            {"id": "https://m.example/c", "width": 9, "height": 9, "items": [{"items": [{"body": BODY}]}]}
+        ],
+    },
+    "https://m.example/2": {
+        "@type": "sc:Manifest",
+        "license": "free",
+        "sequences": [
+            {"canvases": [{"@id": "https://m.example/c2", "images": [{"resource": {"service": IMAGE_2}}]}]}
+        ],
+    },
+    "https://m.example/both": {
+        "type": "Collection",
+        "items": [{"id": "https://m.example/3"}, "https://m.example/2"],
+    },
+    "https://m.example/changes": {"type": "OrderedCollection", "last": {"id": "https://m.example/page"}},
+    "https://m.example/page": {
+        "orderedItems": [{"type": "Create", "object": {"id": "https://m.example/3", "type": "Manifest"}}],
+        "prev": {"id": "https://m.example/page0"},
+    },
+    "https://m.example/s2/info.json": {"sizes": [{"width": 90, "height": 60}]},
+}
+NESTED = json.loads("[" * 400 + "]" * 400)
+LABELS: dict = {}
+for _ in range(400):
+    LABELS = {"en": LABELS}
+
+
+NUMBERS = (None, True, -1, 0, 1e308, math.inf, math.nan, 10**30)
+STRANGE = (*NUMBERS, "", "a b", "\ud800", "http://[", "9" * 5000, [], {}, [None], [[]], NESTED, LABELS)
+
+
+def places(value, path=()):
+    """Where anything stands in a document."""
+    yield path
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, one in inner:
+        yield from places(one, (*path, key))
+
+
+def with_strange(document, path, strange):
+    """The document with something else at a place."""
+    if not path:
+        return strange
+    copy = deepcopy(document)
+    at = copy
+    for key in path[:-1]:
+        at = at[key]
+    at[path[-1]] = strange
+    return copy
+
+
+@pytest.mark.parametrize(
+    "strange",
+    STRANGE,
+    ids=lambda value: repr(value)[:12],
+)  # fmt: skip
+def test_whatever_stands_in_a_document_costs_a_sentence_at_most(strange):
+    for url, document in WEB.items():
+        roots = (
+            ["https://m.example/changes"] if url.endswith(("page", "changes")) else ["https://m.example/both"]
+        )
+        for path in places(document):
+            for root in [*roots, url]:
+                read_all(Web({**WEB, url: with_strange(document, path, strange)}), root)
+
+
+def test_the_web_leads_to_nothing_on_this_machine():
+    for here in (
+        "http://127.0.0.1:1/x",
+        "http://localhost/x",
+        "https://0.0.0.0/x",
+        "https://[::ffff:127.0.0.1]/x",
+    ):
+        for url, document in WEB.items():
+            for path in places(document):
+                if path and path[-1] in ("id", "@id", 1):
+                    for root in ("https://m.example/both", "https://m.example/changes"):
+                        web = Web(
+                            {**WEB, url: with_strange(document, path, here), here: WEB["https://m.example/3"]}
+                        )
+                        read_all(web, root)
+                        assert not [asked for asked in web.asked if asked.startswith(here)]
+        asked = Request("https://m.example/a")
+        with pytest.raises(SketchseekError, match="on this machine"):
+            polite._SamePlace().redirect_request(asked, None, 302, "Found", {}, here)
+    assert read_all(Web(WEB), "https://m.example/both") == ["https://m.example/c", "https://m.example/c2"]
+
+
 def test_a_picture_is_compared_by_what_is_asked_for():
     one = Item("a", "https://x/1 3 0 ", "", 10, 20)
     assert one.stat == Item("b", "https://x/1 3 0 ", "", 10, 20).stat
@@ -232,3 +374,49 @@ def test_a_picture_of_ones_own_is_a_manifest(shape_index):
         manifest = client.get(source["partOf"][0]["id"]).json()
     assert manifest["items"][0]["id"] == source["id"]
     assert "/api/pictures/" in manifest["items"][0]["items"][0]["items"][0]["body"]["id"]
+
+
+class Slow:
+    """A server that says `head`, and then a byte now and then, or nothing at all."""
+
+    def __init__(self, head: bytes, drip: bool) -> None:
+        self.listening = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listening.getsockname()[1]}/m.json"
+        self.head, self.drip, self.closed = head, drip, threading.Event()
+        threading.Thread(target=self._answer, daemon=True).start()
+
+    def _answer(self) -> None:
+        with suppress(OSError):
+            while True:
+                caller, _ = self.listening.accept()
+                threading.Thread(target=self._say, args=(caller,), daemon=True).start()
+
+    def _say(self, caller: socket.socket) -> None:
+        with suppress(OSError), caller:
+            caller.sendall(self.head)
+            while not self.closed.wait(0.05):
+                caller.sendall(b" " * self.drip)
+
+    def close(self) -> None:
+        self.closed.set()
+        self.listening.close()
+
+
+@pytest.mark.parametrize(
+    ("head", "drip", "said"),
+    [
+        (b"", False, "timed out"),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 99999\r\n\r\n{", True, "comes too slowly"),
+    ],
+)
+def test_a_server_that_is_slow_costs_a_sentence(index, monkeypatch, head, drip, said):
+    monkeypatch.setattr(polite, "PATIENCE_S", 0.2)
+    monkeypatch.setattr(polite, "LONGEST_WAIT_S", 0.01)
+    slow = Slow(head, drip)
+    try:
+        with pytest.raises(SketchseekError, match=said) as refusal:
+            index.add(slow.url, jobs=1)
+    finally:
+        slow.close()
+    assert slow.url in str(refusal.value)
+    assert len(index) == 0

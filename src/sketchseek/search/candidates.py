@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..shape.engine import Ids, _engine
+from ..shape.engine.ids import is_among
 from ..shape.engine.native import thread_count
 from ..shape.query import Query, turns
 from .core import CORE
@@ -123,12 +124,12 @@ class ShapeScores:
             placed = rank(collection, self.query, method=self.method, k=k, **self.options.ranking)
             more = self._resembling(placed.ids)
             placed = placed + located(collection, self.query, more) if len(more) else placed
-            placed = placed.take(np.flatnonzero(~np.isin(placed.ids, rejected)))
+            placed = placed.take(np.flatnonzero(~is_among(placed.ids, rejected)))
             return Candidates(placed=placed, resemblance=self.resemblance)
         rows = self._rows(k)
         rows = np.concatenate([rows, collection.rows_of(self._resembling(collection.pictures[rows]))])
         if len(rejected):
-            rows = rows[~np.isin(collection.pictures[rows], rejected)]
+            rows = rows[~is_among(collection.pictures[rows], rejected)]
         return Candidates(rows=rows, resemblance=self.resemblance)
 
     def _resembling(self, known: NDArray[np.integer[Any]]) -> Ids:
@@ -136,7 +137,7 @@ class ShapeScores:
         if self.resemblance is None:
             return np.zeros(0, np.int64)
         most = self.resemblance.most()
-        return most[~np.isin(most, known) & (True if self.among is None else np.isin(most, self.among))]
+        return most[~is_among(most, known) & (True if self.among is None else is_among(most, self.among))]
 
     def _rows(self, k: int) -> Ids:
         collection = self.view.collection
