@@ -44,7 +44,7 @@ FINE_TURN = 5.0
 """Degrees from one rotation to the next with which those are looked at."""
 ALSO = 0.8
 """Another place in a picture is one whose score is at least this share of the best place's."""
-ICON_BLEND = 1.5
+ICON_BLEND = 3.0
 """What the icon network weighs beside shape alone, both as deviations above what is ordinary."""
 LOOKS_THE_SAME = 0.9
 """From this cosine on a whole picture looks the same as the drawing, whatever the icon network says."""

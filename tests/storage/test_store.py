@@ -59,7 +59,7 @@ def rows(ids: Sequence[str], recipe: Recipe = RECIPE, **columns: Sequence[Any]) 
         "smallest": [0.3] * n,
         "tokens": [None] * n,
         "keywords": [f"word {i}" for i in ids],
-        "icon_embedding": [None] * n,
+        "icon_embedding": [bytes(range(128))] * n,
         **columns,
     }
     schema = schema_of(recipe)

@@ -34,8 +34,8 @@ constexpr int kCells = 8, kSamplesPerCell = 3;  // a side of the grid in which a
 constexpr int kEmbedding = 128;                // numbers of an embedding
 constexpr double kIconShare = 0.5;
 constexpr int64_t kIconCandidates = 200;       // pictures that resemble a drawing most, which are looked at, too
-constexpr double kIconBlend = 1.5;             // what it weighs beside shape alone, both as z-scores
-constexpr double kIconBlendBeside = 1.0;       // the same beside shape and what a larger network says
+constexpr double kIconBlend = 3;               // what it weighs beside shape alone, both as z-scores
+constexpr double kIconBlendBeside = 2;        // the same beside shape and what a larger network says
 constexpr double kSame = 0.9;                  // a picture whose shape has this cosine looks the same, whatever it depicts
 
 // Places.
