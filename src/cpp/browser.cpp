@@ -91,9 +91,9 @@ EXPORT(search) const char* search(const double* strokes, const int32_t* lengths,
   }
   if (!rows || wanted >= pictures) found.rows = core.candidates(*drawn, wanted, one_by_one);
   if (icons && turn == 0) core.add(embeddings->resemblance(icons->embedding(drawing.strokes).data()), found);
-  LookOptions options;
+  RescoreOptions options;
   options.k = k, options.offset = offset;
-  const Answer answer = core.look(*drawn, found, *model, options, one_by_one);
+  const Answer answer = core.rescore(*drawn, found, *model, options, one_by_one);
   present = answer.present;
   places.clear();
   for (const Place& place : answer.places) place.write(places);

@@ -13,9 +13,9 @@ import pytest
 from PIL import Image
 
 from sketchseek.contours.drawing import Sketch
-from sketchseek.contours.picture import load_picture
-from sketchseek.depiction.icons import DIMENSION, as_stored, embed_drawing, embed_picture
+from sketchseek.embeddings.icons import DIMENSION, as_stored, embed_drawing, embed_picture
 from sketchseek.index import Index
+from sketchseek.sources.picture import load_picture
 from sketchseek.storage.schema import EMBEDDING
 
 ICONS = 12
@@ -57,15 +57,15 @@ def index(tmp_path: Path, pictures: Path) -> Index:
 
 
 def embeddings_of(index: Index) -> dict[str, np.ndarray]:
-    view = index.view
-    return {Path(view.path(i)).name: view.embeddings[i] for i in range(len(view))}
+    state = index.state
+    return {Path(state.path(i)).name: state.embeddings[i] for i in range(len(state))}
 
 
 def test_line_art_and_flat_art_have_one_and_photographs_none(index: Index, pictures: Path) -> None:
     for at in (index, Index.open(index.location)):
         for name, row in embeddings_of(at).items():
             assert row.any() == name.startswith("icon"), name
-        assert at.view.icons is not None
+        assert at.state.icons is not None
     name = "icon-0.svg"
     seen = as_stored(embed_picture(load_picture(pictures / name).pixels))
     np.testing.assert_array_equal(embeddings_of(index)[name], seen)
@@ -79,15 +79,15 @@ def test_an_older_index_gets_them_with_the_next_run(
     sketch = Sketch.from_strokes([[*polygon(5), polygon(5)[0]]])
     before, codes = embeddings_of(index), index._snapshot.codes.copy()
     by_shape = [hit.to_dict() for hit in index.search(sketch, blend=0, expand=0)]
-    recipe = json.loads(index.recipe.to_json()) | {"schema": 6}
+    config = json.loads(index.config.to_json()) | {"schema": 6}
     index.store.dataset.drop_columns([EMBEDDING])
-    index.store.dataset.update_schema_metadata({"sketchseek": json.dumps(recipe)})
+    index.store.dataset.update_schema_metadata({"sketchseek": json.dumps(config)})
     for file in Path(index.location).glob("snapshot-*.bin"):
         file.unlink()
 
     old = Index.open(index.location)
     assert not any(row.any() for row in embeddings_of(old).values())
-    assert old.view.icons is None
+    assert old.state.icons is None
     assert [hit.to_dict() for hit in old.search(sketch, turn=0)] == by_shape
     report = old.add(pictures, jobs=1)
     assert (report.unchanged, report.added, report.refreshed, report.failed) == (ICONS + 2, 0, 0, [])
@@ -101,14 +101,14 @@ def test_an_older_index_gets_them_with_the_next_run(
 
 def test_what_it_resembles_comes_up_and_shape_alone_stays_shape_alone(index: Index) -> None:
     sketch = Sketch.from_strokes([[*polygon(4, turned=0), polygon(4, turned=0)[0]]])
-    resemblance = index.view.icons.resemblance(embed_drawing(sketch.strokes))
+    resemblance = index.state.icons.resemblance(embed_drawing(sketch.strokes))
     z = resemblance.at(np.arange(len(index)))
     blended, alone = index.search(sketch, turn=0), index.search(sketch, turn=0, blend=0, expand=0)
     assert {hit.id for hit in blended} == {hit.id for hit in alone}
 
     def mean_place(hits: Any) -> float:
         places = {hit.id: hit.rank for hit in hits}
-        return float(np.mean([places[index.view.id(int(i))] for i in np.argsort(-z)[:4]]))
+        return float(np.mean([places[index.state.id(int(i))] for i in np.argsort(-z)[:4]]))
 
     assert mean_place(blended) < mean_place(alone)
     with_method = index.search(sketch, turn=0, method="projections")

@@ -1,7 +1,7 @@
 """The trained network as ONNX: normalisation folded in, a byte a weight with a scale for each output channel.
 
     python training/icons/export.py run.pt training/icons/icons.onnx
-    python training/icons/export.py training/icons/icons.onnx src/sketchseek/depiction/data/icons.bin
+    python training/icons/export.py training/icons/icons.onnx src/sketchseek/embeddings/data/icons.bin
 
 The second line writes the weights as the engine reads them (src/cpp/search/icons.hpp).
 

@@ -24,10 +24,10 @@ import resvg_py
 from names import doodle_labels, label
 from prepare import ASK, CHOOSE, part_of_classes
 
-import sketchseek.depiction.expand as expand_module
-import sketchseek.search.look as look_module
+import sketchseek.embeddings.expansion as expand_module
+import sketchseek.search.rescoring as look_module
 from sketchseek import Index, Sketch
-from sketchseek.depiction.icons import embed_drawing, embed_picture
+from sketchseek.embeddings.icons import embed_drawing, embed_picture
 from sketchseek.search.options import Options
 from sketchseek.search.search import find
 
@@ -151,8 +151,8 @@ def alone(package: Path, data: Path, work: Path) -> None:
 
 def places(index: Index, folder: Path, asked: list[dict], weights: list[float], mode: str) -> list[dict]:
     """Of each question the place of the first right answer, from 0, with each weight of the network."""
-    view = index.view if mode == "full" else replace(index.view, load_depiction=lambda: None)
-    number = {str(Path(view.path(i)).relative_to(folder)): i for i in range(len(view))}
+    state = index.state if mode == "full" else replace(index.state, load_embeddings=lambda: None)
+    number = {str(Path(state.path(i)).relative_to(folder)): i for i in range(len(state))}
     found = []
     for question in asked:
         drawn = "strokes" in question
@@ -165,7 +165,7 @@ def places(index: Index, folder: Path, asked: list[dict], weights: list[float], 
         row = []
         for weight in weights:
             look_module.BLEND = expand_module.BLEND_BESIDE = weight
-            hits = find(view, sketch, Options(k=10, folder=among), place=False).pictures[:10]
+            hits = find(state, sketch, Options(k=10, folder=among), place=False).pictures[:10]
             row.append(next((at for at, hit in enumerate(hits.tolist()) if hit in right), FAR))
         found.append({"kind": question["kind"], "group": question["group"], "places": row})
         if len(found) % 50 == 0:

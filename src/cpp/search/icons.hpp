@@ -19,7 +19,7 @@ constexpr int kInkSide = 64;    // pixels each way that the network sees
 constexpr int kInkLonger = 56;  // the longer side of the ink there, which is in the middle
 constexpr double kPenWidths[] = {2.5, 4.5};  // a drawing's strokes are drawn once with each; what is seen is added up
 
-// Strokes, x and y after one another, as ink (64, 64) in [0, 1]: 1 within a line, falling to 0 over one pixel at its border.
+// Strokes, x and y after one another, as ink (64, 64) in [0, 1]: 1 within a line, descending to 0 over one pixel at its border.
 inline std::vector<float> ink_of(const std::vector<std::vector<double>>& strokes, double width) {
   std::vector<float> nearest(kInkSide * kInkSide, std::numeric_limits<float>::infinity());
   double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};

@@ -18,12 +18,12 @@ import numpy as np
 
 from .. import contours, system
 from ..contours.detectors import EdgeDetector, get_detector
-from ..contours.picture import load_picture
 from ..contours.points import Points
-from ..depiction.cache import load_arrays, save_arrays
-from ..depiction.icons import stored_embedding, weights
+from ..embeddings.cache import load_arrays, save_arrays
+from ..embeddings.icons import stored_embedding, weights
 from ..errors import SketchseekError
-from ..search.view import PictureContours
+from ..search.state import PictureContours
+from ..sources.picture import load_picture
 
 
 def cache_folder() -> Path:

@@ -1,8 +1,8 @@
 """The first step of a search, the one that varies: which pictures may show the drawing.
 
 By the exact scan on this machine's processor or on a graphics processor, by the paper's other methods, among
-the pictures of one folder, on the machines of a cluster: each names rows, and the look (`look.py`) does the
-rest.
+the pictures of one folder, on the machines of a cluster: each names rows, and the look (`rescoring.py`) does
+the rest.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..contours.points import Points
-    from .opinion import Opinion
+    from .network_evidence import NetworkEvidence
     from .options import Options
-    from .view import View
+    from .state import SearchState
 
 
 SHORTLIST = 20
@@ -40,8 +40,8 @@ class Candidates:
 
     rows : (n,) rows, of which the best of each picture counts, in any order.
     placed : the best row of each picture and where the drawing is in it, best first.
-    pictures : (n,) by number, as something beyond the shape has ordered them, by `order` (n,); `opinion` is
-        what a network says of them.
+    pictures : (n,) by number, as something beyond the shape has ordered them, by `order` (n,);
+        `network_evidence` is what a network says of them.
 
     With rows and placed, and with pictures as evidence alone: how much all resemble the drawing, as the icon
     network sees it.
@@ -51,7 +51,7 @@ class Candidates:
     placed: Ranking | None = None
     pictures: Ids | None = None
     order: NDArray[np.floating[Any]] | None = None
-    opinion: Opinion | None = None
+    network_evidence: NetworkEvidence | None = None
     resemblance: _engine.Resemblance | None = None
 
 
@@ -64,38 +64,38 @@ class ShapeScores:
     """
 
     def __init__(
-        self, view: View, points: Points, options: Options, strokes: Sequence[ArrayLike] | None = None
+        self, state: SearchState, points: Points, options: Options, strokes: Sequence[ArrayLike] | None = None
     ) -> None:
-        self.view, self.points, self.options, self._strokes = view, points, options, strokes
-        self.among = None if options.folder is None else view.folders.under(options.folder)
-        self.method = options.method or view.method
-        self._is_native = view.collection.host is view.collection.engine
+        self.state, self.points, self.options, self._strokes = state, points, options, strokes
+        self.among = None if options.folder is None else state.folders.under(options.folder)
+        self.method = options.method or state.method
+        self._is_native = state.collection.host is state.collection.engine
 
     def __len__(self) -> int:
         """How many pictures there are to choose from."""
-        return len(self.view if self.among is None else self.among)
+        return len(self.state if self.among is None else self.among)
 
     @cached_property
     def query(self) -> Query:
         """The drawing in every pose that is tried, for engines and methods."""
         options = self.options
         return Query.of(
-            self.points, self.view.settings, mirror=options.mirror, rotations=turns(options.degrees)
+            self.points, self.state.settings, mirror=options.mirror, rotations=turns(options.degrees)
         )
 
     @cached_property
     def query_of_hits(self) -> Query:
         """The same in the poses that hits are looked at with: turned in finer steps."""
         options = self.options
-        if not options.degrees or options.clutter == 0:
+        if not options.degrees or options.local_normalization == 0:
             return self.query
         finer = turns(options.degrees, CORE["fine turn step"])
-        return Query.of(self.points, self.view.settings, mirror=options.mirror, rotations=finer)
+        return Query.of(self.points, self.state.settings, mirror=options.mirror, rotations=finer)
 
     @cached_property
     def drawn(self) -> _engine.PreparedDrawing:
         """The same for the core, over rows that are in this process."""
-        return drawn_for(self.view, self.points, self.options)
+        return drawn_for(self.state, self.points, self.options)
 
     @cached_property
     def resemblance(self) -> _engine.Resemblance | None:
@@ -104,11 +104,15 @@ class ShapeScores:
         None where that has no say: in other collections than of line art or flat art, for a drawing that is
         turned, for shape alone, and for the paper's ways.
         """
-        options, icons = self.options, self.view.icons
-        by_shape = options.blend == 0 or options.clutter == 0 or options.method not in (None, "exhaustive")
+        options, icons = self.options, self.state.icons
+        by_shape = (
+            options.blend == 0
+            or options.local_normalization == 0
+            or options.method not in (None, "exhaustive")
+        )
         if icons is None or self._strokes is None or by_shape or options.degrees:
             return None
-        from ..depiction.icons import embed_drawing
+        from ..embeddings.icons import embed_drawing
 
         return icons.resemblance(embed_drawing(self._strokes)) or None
 
@@ -119,7 +123,7 @@ class ShapeScores:
 
     def candidates(self, k: int, rejected: Ids) -> Candidates:
         """The k best pictures that were not rejected."""
-        k, collection = min(k + len(rejected), len(self)), self.view.collection
+        k, collection = min(k + len(rejected), len(self)), self.state.collection
         if self.among is None and self.method != "exhaustive":
             placed = rank(collection, self.query, method=self.method, k=k, **self.options.ranking)
             more = self._resembling(placed.ids)
@@ -140,18 +144,18 @@ class ShapeScores:
         return most[~is_among(most, known) & (True if self.among is None else is_among(most, self.among))]
 
     def _rows(self, k: int) -> Ids:
-        collection = self.view.collection
+        collection = self.state.collection
         if self.among is not None:
             return collection.rows_of(self.best(k))
         if self._is_native:
-            return self.view.core.candidates(self.drawn, k, self.threads)
+            return self.state.core.candidates(self.drawn, k, self.threads)
         if k >= len(self):
             return np.arange(len(collection.engine))
         return collection.top(self.query, k, self.options.threads)
 
     def best(self, k: int) -> Ids:
         """The k best pictures, by number, best first; where nobody says how, by the paper's two stages."""
-        collection, options = self.view.collection, self.options
+        collection, options = self.state.collection, self.options
         if self.among is not None:
             return self.among[best_first(self.at(self.among), k)]
         if self.method == "exhaustive" and (options.method or not self._is_native) and k < len(self):
@@ -162,10 +166,10 @@ class ShapeScores:
         return rank(collection, self.query, k=k, **{"method": self.method, **how}).ids
 
     def at(self, ids: Ids) -> NDArray[np.float32]:
-        """The scores of some pictures, each that of its best view."""
+        """The scores of some pictures, each that of its best window."""
         if self._is_native:
-            return self.view.core.scores(self.drawn, np.ascontiguousarray(ids, np.int64), self.threads)
-        collection = self.view.collection
+            return self.state.core.scores(self.drawn, np.ascontiguousarray(ids, np.int64), self.threads)
+        collection = self.state.collection
         rows = collection.rows_of(np.asarray(ids))
         scores = collection.weighted(collection.engine.scores(self.query, rows, self.options.threads), rows)
         starts = np.flatnonzero(np.diff(collection.pictures[rows], prepend=-1))
@@ -174,12 +178,12 @@ class ShapeScores:
     def whole(self, ids: Ids) -> NDArray[np.float32]:
         """The scores of some pictures, each as a whole."""
         if self._is_native:
-            return self.view.core.whole_scores(self.drawn, np.ascontiguousarray(ids, np.int64), self.threads)
-        collection = self.view.collection
+            return self.state.core.whole_scores(self.drawn, np.ascontiguousarray(ids, np.int64), self.threads)
+        collection = self.state.collection
         return collection.engine.scores(self.query, collection.whole(ids), self.options.threads)
 
 
-def drawn_for(view: View, points: Points, options: Options) -> _engine.PreparedDrawing:
+def drawn_for(state: SearchState, points: Points, options: Options) -> _engine.PreparedDrawing:
     """A drawing laid out for a view whose rows are in this process."""
     drawn = np.stack([points.x, points.y, points.angle, points.weight]).astype(np.float32)
-    return view.core.drawn(drawn, points.width, points.height, options.mirror, options.degrees)
+    return state.core.drawn(drawn, points.width, points.height, options.mirror, options.degrees)
