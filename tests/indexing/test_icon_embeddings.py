@@ -58,7 +58,7 @@ def index(tmp_path: Path, pictures: Path) -> Index:
 
 def embeddings_of(index: Index) -> dict[str, np.ndarray]:
     state = index.state
-    return {Path(state.path(i)).name: state.embeddings[i] for i in range(len(state))}
+    return {Path(state.path(i)).name: state.icon_codes[i] for i in range(len(state))}
 
 
 def test_line_art_and_flat_art_have_one_and_photographs_none(index: Index, pictures: Path) -> None:

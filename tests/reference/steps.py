@@ -120,7 +120,7 @@ def _best(state: SearchState, query: Query, rows: Ids) -> Ranking:
 
 def resemblance_to(state: SearchState, sketch: Sketch) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """(n,) cosines of the pictures' embeddings with the drawing's, and by how much each stands out."""
-    codes = state.embeddings.astype(np.float64)
+    codes = state.icon_codes.astype(np.float64)
     lengths = np.sqrt((codes**2).sum(axis=1))
     cosine = codes @ embed_drawing(sketch.strokes).astype(np.float64) / np.maximum(lengths, 1e-9)
     seen = lengths > 0

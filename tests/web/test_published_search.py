@@ -127,12 +127,12 @@ def seen(state: SearchState) -> SearchState:
     """The same pictures, as if the icon network had seen most of them."""
     codes = np.random.default_rng(0).integers(-127, 128, (len(state), DIMENSION)).astype(np.int8)
     codes[::5] = 0
-    return replace(state, embeddings=codes)
+    return replace(state, icon_codes=codes)
 
 
 def test_what_the_icon_network_says_is_part_of_it(state: SearchState, seen: SearchState) -> None:
     published, numbers = collection(seen), {state.id(i): i for i in range(len(state))}
-    published.see(weights(), seen.embeddings)
+    published.see(weights(), seen.icon_codes)
     moved = 0
     for name in ("heart", "fish"):
         strokes, options = strokes_of(drawings()[name]), Options(k=20)
@@ -152,7 +152,7 @@ def test_what_the_icon_network_says_is_part_of_it(state: SearchState, seen: Sear
 def test_it_has_no_say_in_turned_drawings(state: SearchState, seen: SearchState) -> None:
     drawing = Sketch.from_strokes(strokes_of(drawings()["heart"]))
     published, options = collection(seen), Options(k=8, turn=10.0)
-    published.see(weights(), seen.embeddings)
+    published.see(weights(), seen.icon_codes)
     hits = search(state, drawing, options)
     check(seen, hits, *asked(published, strokes_of(drawings()["heart"]), options))
     assert search(seen, drawing, options) == hits
@@ -163,7 +163,7 @@ def test_a_copy_comes_first_whatever_the_icon_network_says(state: SearchState, s
     copy = PictureContours(drawing.points, 400, 400, (0.0, 0.0, 400.0, 400.0))
     unlike = (-as_stored(embed_drawing(drawing.strokes))).tobytes()
     others = [
-        replace(picture(seed), embedding=row.tobytes()) for seed, row in enumerate(seen.embeddings[:60])
+        replace(picture(seed), embedding=row.tobytes()) for seed, row in enumerate(seen.icon_codes[:60])
     ]
     mixed = state_of([*others, replace(copy, embedding=unlike)], state.settings)
     number = len(others)
@@ -174,9 +174,9 @@ def test_a_copy_comes_first_whatever_the_icon_network_says(state: SearchState, s
 
 def test_what_is_no_network_and_no_embeddings_is_said(state: SearchState, seen: SearchState) -> None:
     for wrong, said in (
-        ((b"", seen.embeddings), "not the weights"),
-        ((weights(), seen.embeddings[1:]), r"\(n, 128\)"),
-        ((weights(), seen.embeddings[:, 1:].copy()), r"\(n, 128\)"),
+        ((b"", seen.icon_codes), "not the weights"),
+        ((weights(), seen.icon_codes[1:]), r"\(n, 128\)"),
+        ((weights(), seen.icon_codes[:, 1:].copy()), r"\(n, 128\)"),
     ):
         with pytest.raises(ValueError, match=said):
             collection(state).see(*wrong)

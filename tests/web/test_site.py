@@ -54,7 +54,7 @@ def test_files(site: Path, index: Index) -> None:
         assert (site / part["file"]).stat().st_size == part["bytes"]
         assert len(unpacked(site, part)) == part["unpacked"]
     seen = np.frombuffer(unpacked(site, manifest["icons"]["embeddings"]), np.int8).reshape(DIMENSION, -1).T
-    assert np.array_equal(seen, index.state.embeddings)
+    assert np.array_equal(seen, index.state.icon_codes)
     assert unpacked(site, manifest["icons"]["network"]) == weights()
     names = json.loads(unpacked(site, manifest["names"]))
     assert sorted(names["picture"]) == sorted(Path(index.state.path(i)).name for i in range(len(index)))

@@ -48,7 +48,7 @@ class Snapshot:
     ids : (n,) bytes. paths : (m,) uint8, all paths after one another; path_ends : (n,) where each ends.
     keywords, keyword_ends : the same of keywords, in UTF-8, one a line.
     width, height : (n,) int32. is_line_art : (n,) bool. views : (n,) int32, how many each has.
-    embeddings : (n, 128) int8 of line art and flat art, zeros for others.
+    icon_codes : (n, 128) int8 of line art and flat art, zeros for others.
     codes : (v, D) int8. norms : (v, S, 3) float32.
     frames : (v, 4) float32, x0, y0, x1, y1 of the part of its picture that each describes, in its pixels.
     expansion : (n, E) float16, NaN for a picture that has none, or None.
@@ -70,7 +70,7 @@ class Snapshot:
     width: NDArray[np.int32]
     height: NDArray[np.int32]
     is_line_art: NDArray[np.bool_]
-    embeddings: NDArray[np.int8]
+    icon_codes: NDArray[np.int8]
     views: NDArray[np.int32]
     codes: NDArray[np.int8]
     norms: NDArray[np.float32]
@@ -114,7 +114,7 @@ class Snapshot:
                 "window_frames": self.frames[others].tobytes(),
                 "smallest": self.config.min_object_size,
                 "keywords": self.keywords_of(number),
-                EMBEDDING: self.embeddings[number].tobytes() if self.embeddings[number].any() else None,
+                EMBEDDING: self.icon_codes[number].tobytes() if self.icon_codes[number].any() else None,
                 **self._depicted(number),
             }
 
@@ -316,7 +316,7 @@ _LAYOUT: dict[str, tuple[str, Callable[[IndexConfig], tuple[int, ...]]]] = {
     "width": ("<i4", lambda _: ()),
     "height": ("<i4", lambda _: ()),
     "is_line_art": ("|b1", lambda _: ()),
-    "embeddings": ("|i1", lambda _: (EMBEDDING_BYTES,)),
+    "icon_codes": ("|i1", lambda _: (EMBEDDING_BYTES,)),
     "views": ("<i4", lambda _: ()),
     "codes": ("|i1", lambda config: (config.dimension,)),
     "norms": ("<f4", lambda config: (config.n_norms // 3, 3)),
@@ -413,7 +413,7 @@ def _arrays_of(
         "width": batch["width"].to_numpy(),
         "height": batch["height"].to_numpy(),
         "is_line_art": np.array(batch["is_line_art"].to_pylist(), bool),
-        "embeddings": _bytes_of(batch[EMBEDDING].to_pylist(), EMBEDDING_BYTES).view(np.int8),
+        "icon_codes": _bytes_of(batch[EMBEDDING].to_pylist(), EMBEDDING_BYTES).view(np.int8),
         **_views_of(batch, config, vectors),
     }
     if vectors and config.expansion is not None:

@@ -91,8 +91,8 @@ def publish(
         some = different[start : start + rows_in_a_part]  # component after component, which packs better
         codes.append({**parts.add_packed("codes", some.T.tobytes()), "rows": len(some)})
     icons = None
-    if state.icons is not None and state.embeddings is not None:  # as the codes, component after component
-        embeddings = parts.add_packed("embeddings", state.embeddings.T.tobytes())
+    if state.icons is not None and state.icon_codes is not None:  # as the codes, component after component
+        embeddings = parts.add_packed("embeddings", state.icon_codes.T.tobytes())
         icons = {"network": parts.add_packed("network", weights()), "embeddings": embeddings}
     ids = [state.id(i) for i in range(len(state))]
     thumbnails, places = _thumbnails(index, ids, parts, progress)
