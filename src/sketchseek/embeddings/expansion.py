@@ -49,6 +49,7 @@ _ORDER_WEIGHT = 0.8  # what that ranking's z-score weighs once more when the pag
 _MATCHED_HITS = 200  # first hits of the first ranking with which a drawing's tokens meet
 _MATCH_WEIGHT = 2.0  # what their meeting weighs beside the first ranking's z-score
 _MATCH_PAGE_WEIGHT = 0.5  # what the final score says beside both, when the page is chosen from photographs
+_MET_PICKED = 1.0  # what meeting weighs beside the final score on that of pictures that somebody picked
 _REJECTED_WEIGHT = 0.5  # weight of the likeness to pictures that were rejected
 _BACKGROUND_RANK = 3  # this many times further down than the last hit averaged, hits are nothing special
 _NEAREST = 60  # pictures that are most like the drawing itself, which are named beside the hits
@@ -161,8 +162,8 @@ def rerank(
         The only pictures to answer with, at least k; `shape.best` names none but these. What the first hits
         depict is learned from the whole collection all the same.
     meet : callable, optional
-        Where a drawing's tokens meet pictures': the very picture that was drawn stands out. Not asked where
-        the user picked others.
+        Where a drawing's tokens meet pictures': the very picture that was drawn stands out. Where the user
+        picked others, on the first page alone.
     words : Words, optional
         What was said beside the drawing: part of the first ranking, so that everything starts from both.
     resemblance : Resembling, optional
@@ -179,9 +180,11 @@ def rerank(
     if words is not None:
         known.score_words(words)
     met = None
-    if meet is not None and expand and not len(picked):
+    if meet is not None and (expand or len(picked)):
         met = _match_tokens(known, meet, _may_answer(known.ids, among, rejected))
-    score = known.before - known.against() if met is None else known.before + met - known.against()
+    score = known.before - known.against()
+    if met is not None and not len(picked):
+        score = score + _MATCH_WEIGHT * met
     rounds: list[tuple[float, _Chosen | None]]
     if len(picked):
         rounds = [
@@ -202,15 +205,20 @@ def rerank(
     network, shaped = known.network[inside], known.shape[inside]
     order = np.argsort(-score, kind="stable")
     shown = score[order[:k]]
+    if met is not None:  # none that came to be known later was among the first
+        met = np.pad(met, (0, len(known.ids) - len(met)), constant_values=met.min())[inside]
+        if len(picked):
+            order = _page_first(order, score + _MET_PICKED * met)
     if rounds and not len(picked):
         first_hits, others = np.split(order, [SPREAD])
         score[first_hits] = diffused(score[first_hits], known.vectors(inside[first_hits]), expand)
         order = np.concatenate([first_hits[np.argsort(-score[first_hits], kind="stable")], others])
         if met is None:
             order = _first_page(order, score, before, _FINAL_WEIGHT * (1 - pictures.flat_art))
-        else:  # none that came to be known later was among the first
-            met = np.pad(met, (0, len(known.ids) - len(met)), constant_values=met.min())[inside]
-            order = _page_first(order, before + met + _MATCH_PAGE_WEIGHT * (1 - pictures.flat_art) * score)
+        else:
+            order = _page_first(
+                order, before + _MATCH_WEIGHT * met + _MATCH_PAGE_WEIGHT * (1 - pictures.flat_art) * score
+            )
     if exact and not len(picked):
         order = _exact_first(order, ids, shaped, shape)
     if asked is not None:  # back to cosines, which mean the same for every query and collection
@@ -268,7 +276,7 @@ def _match_tokens(known: _ScoredPictures, meet: Meet, inside: Ids) -> Vector | N
     z = np.where(have, _z(scores, scores[have]), 0) * known.before[first].std()
     met = np.full(len(known.ids), z.min(), np.float32)
     met[first] = z
-    return _MATCH_WEIGHT * met
+    return met
 
 
 def _exact_first(order: Ids, ids: Ids, scores: Vector, shape: ShapeRanking) -> Ids:
