@@ -48,7 +48,7 @@ Path = str | os.PathLike[str]
 
 DEFAULT_ENCODER = "efficientnet"
 EXACT_WINDOWS = 200_000
-"""More views than these are searched by a shortlist (docs/views.md has what that loses)."""
+"""More views than these are searched by a shortlist (docs/explanation/windows.md has what that loses)."""
 
 __all__ = ["Hit", "Index", "PictureRow"]
 

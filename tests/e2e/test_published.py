@@ -621,7 +621,7 @@ def test_begin_with_a_file(visit: Callable[..., Page], site: str, index: Index, 
 
 
 def test_component(visit: Callable[..., Page], site: str, served: tuple[Path, str], keep: Keep) -> None:
-    """The ten lines of docs/publish.md."""
+    """The ten lines of docs/how-to/publish.md."""
     folder, address = served
     (folder / "deep" / "index.html").write_text(COMPONENT)
     page = visit(f"{address}deep/", ready="")

@@ -2,7 +2,7 @@
 
 A score means little alone. What means something is how it stands out from what this collection gives for this
 drawing, how evenly the drawing is there, whether shape and network agree, and how much there was to find in
-the first place (docs/confidence.md).
+the first place (docs/explanation/confidence.md).
 """
 
 from __future__ import annotations

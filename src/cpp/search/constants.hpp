@@ -16,7 +16,7 @@ constexpr int64_t kBackground = 256;  // pictures, evenly from all over a collec
 constexpr int64_t kFew = 24;          // a collection of fewer is filled up with synthetic contours
 
 // Poses.
-constexpr double kTurnStep = 15;  // degrees: turned by half of it, a drawing still scores .84 with itself (docs/windows.md)
+constexpr double kTurnStep = 15;  // degrees: turned by half of it, a drawing still scores .84 with itself (docs/explanation/windows.md)
 constexpr double kFineTurn = 5;   // the same for the thorough look
 constexpr int kFiner = 4;         // steps from one scale to the next that are tried off the grid
 

@@ -1,7 +1,7 @@
 """A collection that anybody can search by drawing, with no server at all: static files for any web host.
 
 The page is the server's, its `api.js` replaced by one that asks a worker; the worker runs the engine,
-compiled to WebAssembly, over the same codes (docs/publish.md).
+compiled to WebAssembly, over the same codes (docs/how-to/publish.md).
 """
 
 from __future__ import annotations
@@ -188,7 +188,9 @@ def _check_site(site: Path) -> tuple[set[str], str]:
     except (OSError, ValueError, LookupError, AttributeError, TypeError):
         pass
     if any(site.iterdir()):
-        raise SketchseekError(f"{site} holds files that are no published site: name an empty or new folder.")
+        raise SketchseekError(
+            f"{site} holds files that are not a published site: name an empty or new folder."
+        )
     return set(), ""
 
 
