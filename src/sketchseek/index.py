@@ -375,6 +375,7 @@ class Index:
             ids=snapshot.ids,
             path=snapshot.path,
             keywords=snapshot.keywords_of,
+            icon_codes=snapshot.icon_codes,
             thumbnail=self.thumbnail,
             load_embeddings=partial(self._embeddings, snapshot),
             method=self._method_for(snapshot, collection),

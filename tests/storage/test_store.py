@@ -59,6 +59,7 @@ def rows(ids: Sequence[str], config: IndexConfig = RECIPE, **columns: Sequence[A
         "smallest": [0.3] * n,
         "tokens": [None] * n,
         "keywords": [f"word {i}" for i in ids],
+        "icon_embedding": [bytes(range(128))] * n,
         **columns,
     }
     schema = schema_of(config)
