@@ -3,8 +3,8 @@
     python benchmarks/confidence.py FOLDER [--fit src/sketchseek/search/confidence.json]
 
 Searches, keeps the evidence of each kind of search in the folder, and prints the tables of
-docs/confidence.md; with --fit, also writes the models that ship. What is printed of a category comes from
-models that were fitted on other categories; of a set, from models that never saw that set.
+docs/research/confidence.md; with --fit, also writes the models that ship. What is printed of a category comes
+from models that were fitted on other categories; of a set, from models that never saw that set.
 """
 
 from __future__ import annotations

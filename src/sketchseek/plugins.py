@@ -15,13 +15,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from typing import Any
 
 
 @cache
 def plugins(group: str) -> dict[str, str]:
     """The names that installed packages add to a group, and where each lies: "module:attribute"."""
+    from importlib.metadata import entry_points  # of a mail reader's weight, and every search passes here
+
     return {entry.name: entry.value for entry in entry_points(group=group)}
 
 

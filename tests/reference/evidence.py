@@ -2,7 +2,7 @@
 
 A score means little alone. What means something is how it stands out from what this collection gives for this
 drawing, how evenly the drawing is there, whether shape and network agree, and how much there was to find in
-the first place (docs/confidence.md).
+the first place (docs/explanation/confidence.md).
 """
 
 from __future__ import annotations
@@ -45,14 +45,16 @@ def features(
     order: NDArray[np.floating[Any]],
     is_line_art: NDArray[np.bool_],
     network_evidence: NetworkEvidence | None = None,
+    resemblance: tuple[Floats, Floats] | None = None,
 ) -> Floats:
     """(k, len(EVIDENCE)) for the k first hits of a ranking.
 
     order : (k,) what orders the hits. is_line_art : (k,). network_evidence : None where there is no network.
+    resemblance : (n,) of all pictures, cosines of the icon network and their z-scores; None where it has no
+        say.
     """
     k = len(ranking)
-    spread = np.unique(np.linspace(0, len(collection) - 1, min(len(collection), USUAL)).astype(np.int64))
-    background = collection.engine.scores(query, collection.whole(spread))
+    background = usual_scores(collection, query)
     if len(background) < FEW:
         blanks = synthetic(query.settings).engine.scores(query)
         background = np.concatenate([background, blanks[len(background) :]])
@@ -114,8 +116,16 @@ def features(
         "best match": np.full(k, best[0]),
         "match margin to the second": np.full(k, best[0] - best[min(1, len(best) - 1)]),
         "log rank": np.log(np.arange(1, k + 1)),
+        "icon cosine": np.zeros(k) if resemblance is None else resemblance[0][ranking.ids],
+        "icon z-score": np.zeros(k) if resemblance is None else resemblance[1][ranking.ids],
     }
     return np.stack([np.asarray(rows[name], np.float64) for name in EVIDENCE], axis=1)
+
+
+def usual_scores(collection: Collection, query: Query) -> NDArray[np.float32]:
+    """Those of pictures from all over the collection."""
+    spread = np.unique(np.linspace(0, len(collection) - 1, min(len(collection), USUAL)).astype(np.int64))
+    return collection.engine.scores(query, collection.whole(spread))
 
 
 def _beside_tenth(best_first: Floats) -> float:

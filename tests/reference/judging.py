@@ -36,7 +36,7 @@ INTERACTIONS = (
 )
 """Evidence that means more together than each on its own: their products are features, too."""
 LIKENESS_WEIGHT = 2 / 3
-"""Of likeness to photographs, in whether a thing is among them (docs/confidence.md)."""
+"""Of likeness to photographs, in whether a thing is among them (docs/explanation/confidence.md)."""
 SAID = ("network cosine", "network z-score", "nearest by network", "agreement")
 """Evidence that stands beside likeness where photographs are judged."""
 # One in a hundred drawings of things is shorter, or as concentrated; most slips of the pen are.

@@ -1,4 +1,4 @@
-// The chance that a hit is right, and that the thing is there at all: logistic models of the evidence (docs/confidence.md).
+// The chance that a hit is right, and that the thing is there at all: logistic models of the evidence (docs/explanation/confidence.md).
 #pragma once
 #include <algorithm>
 #include <cmath>
