@@ -20,6 +20,7 @@ from sketchseek.contours.drawing import Sketch
 from sketchseek.contours.points import FRAME, Box
 from sketchseek.search.candidates import Candidates
 from sketchseek.search.confidence import model_for
+from sketchseek.search.core import VERDICTS
 from sketchseek.search.hit import Hit, Hits, Place, Pose
 from sketchseek.search.options import Options
 from sketchseek.search.ranking import Ranking, every_view, located
@@ -54,7 +55,8 @@ class Steps:
     query : what was searched for. ranking : the hits, on the grid of translations.
     score : (k,) what orders the hits. evidence : (k, F), see `evidence.features`.
     confidence : (k,) in [0, 1], the chance of each to be right; falls as the score does.
-    present : in [0, 1], the chance that the collection has the thing at all.
+    present : in [0, 1], the chance that the collection has the thing at all. first_page : that it is among the
+        first ten. verdict : what is said of both.
     """
 
     query: Query
@@ -63,6 +65,8 @@ class Steps:
     evidence: NDArray[np.float64]
     confidence: NDArray[np.float64]
     present: float
+    first_page: float
+    verdict: str
 
     def take(self, which: slice) -> Steps:
         """Some of the hits."""
@@ -75,7 +79,7 @@ def search_by_steps(view: View, sketch: Sketch, options: Options) -> Hits:
     """`search.search` of a view that has pictures."""
     shown = slice(options.offset, options.offset + options.k)
     answer = ranked(view, sketch, options)
-    return Hits(place_hits(view, sketch, answer.take(shown), options), answer.present)
+    return Hits(place_hits(view, sketch, answer.take(shown), options), answer.present, answer.first_page, answer.verdict)
 
 
 def ranked(view: View, sketch: Sketch, options: Options) -> Steps:
@@ -98,8 +102,9 @@ def ranked(view: View, sketch: Sketch, options: Options) -> Steps:
     )
     likeness = None if found.opinion is None else found.opinion.likeness
     model = Model.of(model_for(found.opinion.name if found.opinion else None))
-    confidence, present = model.judge(evidence, likeness)
-    return Steps(query, ranking, score, evidence, confidence, present).take(slice(options.offset + options.k))
+    confidence, present, first_page, verdict = model.judge(evidence, likeness)
+    steps = Steps(query, ranking, score, evidence, confidence, present, first_page, VERDICTS[verdict])
+    return steps.take(slice(options.offset + options.k))
 
 
 def _best(view: View, query: Query, rows: Ids) -> Ranking:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..shape.engine import Ids, _engine
 from .candidates import Candidates, ShapeScores, drawn_for
 from .confidence import model_for
-from .core import EVIDENCE, PLACE
+from .core import EVIDENCE, PLACE, VERDICTS
 
 if TYPE_CHECKING:
     from .view import View
@@ -27,15 +27,18 @@ Floats = NDArray[np.float64]
 class Answer:
     """A ranking of pictures.
 
-    present : in [0, 1], the chance that the collection has the thing at all.
+    present : in [0, 1], the chance that the collection has the thing at all. first_page : the chance that it is
+        among the first ten. verdict : what is said of both (`core.VERDICTS`).
     pictures : (n,) by number, best first. order : (n,) what orders them, falling.
-    confidence : (n,) in [0, 1], the chance of each to be right; falls as the order does.
+    confidence : (n,) in [0, 1], the chance of each to be right; falls strictly.
     evidence : (n, F) what they were judged by (`core.EVIDENCE`). likeness : (L,) the same of the whole search
         (`core.LIKENESS`); None where no network was asked, or where it found flat art.
     places : (m, P) hit after hit, the best place of each first (`core.PLACE`), of the hits that are shown.
     """
 
     present: float
+    first_page: float
+    verdict: str
     pictures: Ids
     order: Floats
     confidence: Floats
@@ -84,6 +87,8 @@ def look(shape: ShapeScores, found: Candidates, *, count: int | None = None, pla
         places[:, PLACE.index("picture")] = part.ids[places[:, PLACE.index("picture")].astype(np.int64)]
     return Answer(
         present=answer["present"],
+        first_page=answer["first_page"],
+        verdict=VERDICTS[answer["verdict"]],
         pictures=numbers,
         order=answer["order"],
         confidence=answer["confidence"],

@@ -59,7 +59,7 @@ def search(view: View, sketch: Sketch | None, options: Options) -> Hits:
         hits = hits_of(view, sketch, answer, options.offset)
     else:
         found = hits_of(view, turned.sketch, turned.answer, options.offset)
-        hits = Hits((turned.told_of(sketch, hit) for hit in found), found.present)
+        hits = found.others(turned.told_of(sketch, hit) for hit in found)
     if heard is None:
         return hits
     from .words import unheard, with_names
@@ -130,7 +130,7 @@ def hits_of(view: View, sketch: Sketch, answer: Answer, offset: int = 0) -> Hits
     for i, mine in groupby(answer.places.tolist(), key=itemgetter(PLACE.index("hit"))):
         places = [dict(zip(PLACE, row, strict=True)) for row in mine]
         hits.append(_hit(view, sketch, offset + int(i) + 1, places))
-    return Hits(hits, answer.present)
+    return Hits(hits, answer.present, answer.first_page, answer.verdict)
 
 
 def _hit(view: View, sketch: Sketch, rank: int, places: list[dict[str, float]]) -> Hit:
