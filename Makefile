@@ -19,7 +19,7 @@ PYTEST_ARGS ?=
 SUITE := -n 2 --dist worksteal # two at a time: most tests wait for a browser or a server (PYTEST_ARGS='-n 0': one by one)
 TORCH ?= # which torch `make test-gpu` installs: 'torch==2.13.0'
 
-.PHONY: demo test wasm site test-cluster test-gpu test-lowest sanitize browser lint bench docs results wheel test-wheel cross portability clean
+.PHONY: demo test wasm npm site test-cluster test-gpu test-lowest sanitize browser lint bench docs results wheel test-wheel cross portability clean
 .DELETE_ON_ERROR:
 
 $(BIN)/python:
@@ -42,6 +42,9 @@ test: $(VENV)/.dev $(WASM) browser ## the whole suite
 wasm: $(WASM) ## the engine for browsers, from the same sources, by the compiler in the package ziglang
 $(WASM): packaging/wasm.py $(CPP) | $(VENV)/.dev
 	$(BIN)/python packaging/wasm.py $(dir $@)
+
+npm: $(WASM) ## the package `sketch-seek` for npm, in dist: the element, the engine, types
+	mkdir -p dist && cd packaging/npm && npm pack --pack-destination ../../dist
 
 site: $(VENV)/.dev $(WASM) ## the demo's pictures as a static site in build/site/demo, searched in the browser
 	$(BIN)/sketchseek demo --publish build/site/demo

@@ -889,6 +889,34 @@ def test_a_search_takes_strokes_and_any_angle(filled: Index, square: Sketch) -> 
     assert filled.search(square, 3, turn="any") == filled.search(square, 3, turn=180.0)
     with pytest.raises(ValueError, match="from 0 to 5"):
         filled.search(square, 3, blend=7)
+    as_tuples = tuple(tuple(map(tuple, stroke)) for stroke in strokes)
+    assert filled.search(as_tuples, 3) == filled.search(strokes, 3)
+
+
+@pytest.mark.parametrize("drawing", [5, {"strokes": []}, np.zeros((9, 9, 3), np.uint8), object()])
+def test_what_is_no_drawing_is_said_in_a_sentence(filled: Index, drawing: object) -> None:
+    with pytest.raises(TypeError, match="A drawing is a Sketch, a list of strokes"):
+        filled.search(drawing)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"turn": "30"},
+        {"turn": "ANY"},
+        {"blend": "x"},
+        {"k": 2.5},
+        {"k": "3"},
+        {"offset": 0.5},
+        {"threads": "2"},
+    ],
+)
+def test_an_option_that_is_no_number_is_said_in_a_sentence(
+    filled: Index, square: Sketch, option: dict[str, Any]
+) -> None:
+    name, value = next(iter(option.items()))
+    with pytest.raises(ValueError, match=f"{name} must be a (whole )?number, got {value!r}"):
+        filled.search(square, **option)
 
 
 @pytest.mark.parametrize("number", [errno.EIO, errno.EACCES, errno.EMFILE, errno.ESTALE])

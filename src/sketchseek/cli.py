@@ -118,7 +118,7 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     p.add_argument(
         "--tokens",
         action=argparse.BooleanOptionalAction,
-        help="also store what is where in pictures, 2 KB each, which finds the very one that was drawn; the "
+        help="also store what is where in pictures, 4 KB each, which finds the very one that was drawn; the "
         "default where what they depict is stored",
     )
     p.add_argument(

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .depiction.tokens import TokenSpace
     from .indexing import Report
     from .indexing.walk import Listings
+    from .notebook.widget import SketchWidget
     from .output.progress import Progress
     from .search.explanation import Explanation
     from .storage.store import Store
@@ -98,7 +99,7 @@ class Index:
         detector : what finds the edges of pictures.
         expansion : also keep a descriptor of each picture for query expansion: True, or its name.
         smallest : the smallest share of a picture's longer side at which a thing shall be found; .6, .3, .2.
-        tokens : with a descriptor, also keep what is where in each picture, which finds the very one: 2 KB.
+        tokens : with a descriptor, also keep what is where in each picture, which finds the very one: 4 KB.
         exist_ok : where an index is that was made alike, open it.
         """
         location = Location(where)
@@ -274,7 +275,7 @@ class Index:
         if present is None:
             store.set_expansion(wanted)
         elif present.is_comparable(wanted):
-            if coming is not None:
+            if coming is not None and not coming.is_comparable(wanted):
                 store.set_successor(None)
         elif coming is None or not coming.is_comparable(wanted):
             store.set_successor(wanted)
@@ -284,9 +285,12 @@ class Index:
         """Keep tokens of pictures from now on, or none; the next `add` gives them to pictures without.
 
         wanted : None for what was decided before, and for tokens where nobody has: in an index from before.
+
+        Where there are tokens of another version, all pictures get new ones beside them, and searches go
+        without tokens until they have.
         """
         present = self.recipe.wanted
-        if present is None or (wanted is None and present.tokens is not None):
+        if present is None or (wanted is None and present.tokens is not None and not _outdated(present)):
             return
         try:
             describer = _describer(present)
@@ -296,11 +300,24 @@ class Index:
             raise
         space = None if wanted is False else describer.tokens
         changed = _with_tokens(present, space)
-        if changed != present and present is self.recipe.successor:
-            self._writer().set_successor(changed)
-        elif changed != present:
-            self._writer().set_expansion(changed)
+        if changed != present:
+            self._keep(changed)
         self.refresh()
+
+    def _keep(self, wanted: Expansion) -> None:
+        """Keep descriptors of the same network as now, with tokens of that version or without."""
+        store = self._writer()
+        present, coming = store.recipe.expansion, store.recipe.successor
+        if present is None or not present.is_comparable(wanted):
+            store.set_successor(wanted)
+        elif not wanted.tokens:
+            if coming is not None:
+                store.set_successor(None)
+            store.set_expansion(_with_tokens(present, None))
+        elif present.tokens is None:
+            store.set_expansion(wanted)
+        else:  # what its column may hold is of another version
+            store.set_successor(wanted)
 
     def set_smallest(self, smallest: float) -> None:
         """Find things as small as this share of a picture; the next `add` gives pictures the views for it."""
@@ -432,10 +449,10 @@ class Index:
 
     def search(
         self,
-        sketch: Sketch | Source | Image.Image | list[Any] | None = None,
+        sketch: Sketch | Source | Image.Image | Sequence[Any] | None = None,
         k: int = 20,
         *,
-        drawing: Sketch | Source | Image.Image | list[Any] | None = None,
+        drawing: Sketch | Source | Image.Image | Sequence[Any] | None = None,
         **options: Any,
     ) -> Hits:
         """The k pictures that show the drawing best, those that are not there any more after the others.
@@ -452,12 +469,22 @@ class Index:
         hits = missing_last(hits)
         return hits if chosen.shape_alone else with_likeness(hits, self._view)
 
+    def draw(self, k: int = 12, **options: Any) -> SketchWidget:
+        """A sheet to draw on in a notebook, and the k best hits below it, by the extra `notebook`.
+
+        The widget's `strokes` are what is drawn, its `hits` what is found. options : those of `search`.
+        """
+        from .notebook import sketch_widget
+
+        return sketch_widget(self, k, **options)
+
     def _options(self, k: int, given: dict[str, Any]) -> Options:
         """The options of a search as they may be given."""
-        blend = given.get("blend")
-        if blend is not None and blend > MOST_WEIGHT:
+        blend, turn = given.get("blend"), given.get("turn")
+        if isinstance(blend, int | float) and blend > MOST_WEIGHT:
             raise ValueError(f"blend must be from 0 to {MOST_WEIGHT:g}, got {blend}")
-        turn = 180.0 if given.get("turn") == "any" else given.get("turn")
+        if isinstance(turn, str) and turn == "any":
+            turn = 180.0
         return Options(k, **{**given, "turn": turn})
 
     def likeness(self, sketch: Sketch, identifier: str) -> float | None:
@@ -649,6 +676,14 @@ def _expansion(name: str, *, tokens: bool = True) -> Expansion:
     describer = get_describer(name)
     bare = Expansion(describer.name, describer.version, describer.dimension)
     return _with_tokens(bare, describer.tokens if tokens else None)
+
+
+def _outdated(expansion: Expansion) -> bool:
+    """Whether its tokens are of another version than those that would be made here."""
+    from .depiction.describers import token_space
+
+    here = token_space(expansion.name) if expansion.tokens else None
+    return here is not None and here.version != expansion.tokens
 
 
 def _with_tokens(expansion: Expansion, space: TokenSpace | None) -> Expansion:

@@ -127,8 +127,14 @@ def test_what_should_not_be_asked_is_refused_in_words(server, shape_index, what)
 
 
 def test_there_is_no_tool_that_writes(server):
-    with pytest.raises(Exception, match="remove"):
-        asked(server, ("remove", {"paths": ["/"]}))
+    try:
+        (answer,) = asked(server, ("remove", {"paths": ["/"]}))
+    except Exception as error:  # so do earlier versions of the protocol's package
+        said = str(error)
+    else:
+        assert answer.is_error
+        said = answer.content[0].text
+    assert "remove" in said
 
 
 def test_over_pipes(shape_index):

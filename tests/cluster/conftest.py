@@ -71,7 +71,7 @@ def made_up() -> Callable[..., list[dict[str, Any]]]:
     settings = Settings.preset("compact")
     curves = np.stack([describe(random_curves(seed), settings) for seed in range(100)])
 
-    def rows(numbers: range, expansion: int = 0) -> list[dict[str, Any]]:
+    def rows(numbers: range, expansion: int = 0, tokens: int = 0) -> list[dict[str, Any]]:
         out = []
         for number in numbers:
             random = np.random.default_rng(number)
@@ -89,9 +89,12 @@ def made_up() -> Callable[..., list[dict[str, Any]]]:
                 is_line_art=number % 5 == 0,
             )
             vector = random.normal(size=expansion).astype(np.float16).tobytes() if expansion else None
+            seen = random.integers(0, 256, tokens, np.uint8)
+            if tokens:
+                seen[[-65, -1]] = 13, 18  # rows and columns
             name = f"/pictures/{number % 4}/{number:06}.png".encode()
-            item = Described(name, 1, 1, b"d", 400, 300, b"", shape, vector)
-            out.append(_row(f"{number:016x}", item))
+            item = Described(name, 1, 1, b"d", 400, 300, b"", shape, vector, seen.tobytes() or None)
+            out.append(_row(f"{number:016x}", item, ("expansion", "tokens")))
         return out
 
     return rows

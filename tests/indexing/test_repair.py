@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import errno
 import importlib.util
+import json
 import os
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pytest
 from sketchseek import Index, Sketch
 from sketchseek.cli import main
 from sketchseek.errors import DamagedError, SketchseekError
-from sketchseek.indexing.repair import check
+from sketchseek.indexing.repair import REFUSED, check, read_damaged
 from sketchseek.storage.store import Store
 
 SQUARE = Sketch.from_strokes([[[0, 0], [100, 0], [100, 80], [0, 80], [0, 0]]])
@@ -238,6 +239,66 @@ def test_pictures_out_of_reach_keep_what_the_snapshot_knew(
     assert answers(Index.open(where)) == expected
     assert scores(Index.open(where)) == found, "with the ids they had"
     assert check(where).problems == []
+
+
+@pytest.mark.parametrize("calls", [1, 2, 4, 8, 100])
+@pytest.mark.parametrize("by", ["index", "check"])
+def test_a_snapshot_that_the_disk_did_not_let_one_read_still_knows_its_pictures(
+    where: Path, tmp_path: Path, faults: Any, by: str, calls: int
+) -> None:
+    """Two troubles at once: the table is damaged, and what knows its pictures can't be read just now."""
+    found = scores(Index.open(where))
+    for path in files(where, "data"):
+        damage(path, "flip")
+    (tmp_path / "pictures" / "1").rename(tmp_path / "elsewhere")
+    words = ["check", "--repair"] if by == "check" else ["index", tmp_path / "pictures" / "2"]
+    done = run_with(faults, ("read", errno.EIO, calls, "/snapshot-"), *words, "--jobs", 1, "--index", where)
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 0 or os.strerror(errno.EIO) in done.stderr
+    assert "The snapshot, which is made from the table, is damaged" not in done.stderr
+    assert main(["check", "--repair", "--jobs", "1", "--index", str(where)]) == 0
+    assert scores(Index.open(where)) == found
+
+
+@pytest.mark.parametrize("refusal", ["by the disk", "no process"])
+def test_a_damaged_file_that_cannot_be_read_just_now_keeps_its_rows(
+    where: Path, monkeypatch: pytest.MonkeyPatch, refusal: str
+) -> None:
+    """There is no snapshot either: what the file still says are the names of its pictures."""
+    files(where, "snapshot")[0].unlink()
+    damage(files(where, "data")[0], "flip")
+    version = Store.open(where).version
+
+    def ask(*_: object) -> bytes:
+        if refusal == "by the disk":
+            return REFUSED + b"Cannot read the index: Input/output error."
+        raise SketchseekError("A process could not be started.") from OSError(errno.EMFILE, "too many")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("sketchseek.contours.child.Children.ask", ask)
+        with pytest.raises(SketchseekError, match=r"Input/output error|could not be started"):
+            check(where, repair=True)
+    assert Store.open(where).version == version
+    assert check(where, repair=True, jobs=1).restored == 4
+
+
+def test_what_the_system_refuses_to_read_of_a_damaged_file_is_told_apart(
+    where: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store.open(where)
+    words = {"table": store.location.table, "version": store.version, "columns": ["id"], "fragment": 0}
+
+    def fails(number: int) -> Any:
+        def read(*_: object, **__: object) -> None:
+            raise OSError(f"LanceError(IO): it broke (os error {number})")
+
+        return read
+
+    monkeypatch.setattr("lance.dataset", fails(errno.EIO))
+    assert read_damaged(json.dumps({**words, "way": "as they are"}).encode())[:1] == REFUSED
+    monkeypatch.setattr("lance.dataset", fails(errno.ENOENT))
+    with pytest.raises(DamagedError):
+        read_damaged(json.dumps({**words, "way": "as they are"}).encode())
 
 
 def test_pictures_out_of_reach_that_nothing_knows_wait_for_their_return(where: Path, tmp_path: Path) -> None:

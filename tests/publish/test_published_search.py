@@ -81,7 +81,7 @@ def strokes_of(path: Path) -> list[np.ndarray]:
 def asked(published: _engine.PublishedCollection, strokes: list[np.ndarray], options: Options) -> tuple:
     lengths = np.array([len(stroke) for stroke in strokes], np.int32)
     answer = published.search(
-        np.concatenate(strokes), lengths, options.k, options.offset, options.mirror, options.turn
+        np.concatenate(strokes), lengths, options.k, options.offset, options.mirror, options.degrees
     )
     return answer["present"], answer["places"].reshape(-1, len(PLACE))
 
@@ -113,7 +113,7 @@ def test_the_same_as_the_reference(view: View) -> None:
         corners = random_shape(np.random.default_rng(seed))
         shapes[f"made up {seed}"] = [np.concatenate([corners, corners[:1]]), corners[::7] * 0.3 + 40]
     for number, strokes in enumerate(shapes.values()):
-        options = Options(k=20, offset=number % 3 * 10, mirror=number % 4 > 0, expand=0, blend=0)
+        options = Options(k=20, offset=number % 3 * 10, mirror=number % 4 > 0, turn=0, expand=0, blend=0)
         hits = search_by_steps(view, Sketch.from_strokes(strokes), options)
         check(view, hits, *asked(published, strokes, options))
         native = search(view, Sketch.from_strokes(strokes), options)

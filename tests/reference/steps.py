@@ -85,7 +85,7 @@ def search_by_steps(view: View, sketch: Sketch, options: Options) -> Hits:
 def ranked(view: View, sketch: Sketch, options: Options) -> Steps:
     """The best `offset + k` pictures of a view that has some."""
     shape, found = candidates(view, sketch, options)
-    query = Query.of(sketch.points, view.settings, mirror=options.mirror, rotations=turns(options.turn))
+    query = Query.of(sketch.points, view.settings, mirror=options.mirror, rotations=turns(options.degrees))
     # The same first hits are judged whatever is asked for: what is said of them does not depend on it.
     count = min(max(options.offset + options.k, JUDGED), len(shape))
     if found.pictures is None:

@@ -26,7 +26,7 @@ from sketchseek.evaluation.datasets import data_folder
 
 PICTURES, DRAWINGS = 300, 200  # of photographs; of flat art a half of each
 DIMENSION = {"efficientnet": 64, "dinov2": 64}
-PARTS = {"efficientnet": 16, "dinov2": 16}  # of four bits each
+PARTS = {"efficientnet": 32, "dinov2": 32}  # of four bits each
 WHITENING = 0.25  # components are divided by this power of their variance
 CODEBOOK_CELLS = 20_000
 LEFT_OUT = ("piano", "tree")  # categories that are asked for elsewhere

@@ -26,7 +26,7 @@ from .connection import ClusterError
 from .engine import ClusterEngine, RemoteRows, engine_of, searching
 from .fleet import ClusterOptions, Fleet
 from .layout import Layout, deal
-from .pictures import Codebooks, remote_descriptors
+from .pictures import Codebooks, remote_descriptors, remote_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -107,10 +107,10 @@ class ClusterIndex(Index):
 
     def search(
         self,
-        sketch: Sketch | Source | Image.Image | list[Any] | None = None,
+        sketch: Sketch | Source | Image.Image | Sequence[Any] | None = None,
         k: int = 20,
         *,
-        drawing: Sketch | Source | Image.Image | list[Any] | None = None,
+        drawing: Sketch | Source | Image.Image | Sequence[Any] | None = None,
         **options: Any,
     ) -> Hits:
         """See `Index.search`; `covered` says which share of the pictures answered before the deadline."""
@@ -184,7 +184,8 @@ class ClusterIndex(Index):
         }
         recipe = version.recipe
         row_bytes = recipe.dimension + 4 * recipe.n_norms + 16
-        picture_bytes = 2 * recipe.expansion.dimension if recipe.expansion else 0
+        depicted = recipe.expansion
+        picture_bytes = 2 * depicted.dimension + depicted.token_bytes if depicted else 0
         layout = deal(
             [(name, arrays["views"]) for name, arrays in known.items()],
             self.fleet.shards,
@@ -208,8 +209,10 @@ class ClusterIndex(Index):
         codes: Any = _Codes(engine, (len(groups), recipe.dimension))
         codes.layout = layout
         expansion: Any = None
-        if recipe.expansion is not None:
-            expansion = remote_descriptors(self.fleet, layout, recipe.expansion.dimension)
+        tokens: Any = None
+        if depicted is not None:
+            expansion = remote_descriptors(self.fleet, layout, depicted.dimension)
+            tokens = remote_tokens(self.fleet, layout, depicted.token_bytes) if depicted.tokens else None
         self._engine = engine_of
         return Snapshot(
             version.number,
@@ -219,6 +222,7 @@ class ClusterIndex(Index):
             codes=codes,
             norms=np.empty((0, recipe.n_norms // 3, 3), np.float32),
             expansion=expansion,
+            tokens=tokens,
             **arrays,
         )
 
@@ -237,7 +241,13 @@ class ClusterIndex(Index):
             )
         if scope.lost:
             raise ClusterError("Not all shards have loaded the new version of the index yet.")
-        return Depiction(lambda: pictures, partial(self._network, recipe), network=recipe.name)
+        return Depiction(
+            lambda: pictures,
+            partial(self._network, recipe),
+            snapshot.tokens,
+            recipe.tokens or "",
+            network=recipe.name,
+        )
 
 
 def _joined(parts: Sequence[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:

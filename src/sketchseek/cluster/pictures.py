@@ -1,8 +1,9 @@
-"""What pictures depict, with the shards: descriptors and product codes stay there, candidates come here."""
+"""What pictures depict, with the shards: all of it stays there, that of candidates comes here."""
 
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,22 +14,36 @@ from .engine import RemoteRows, ask, by_shard
 from .fleet import Fleet
 from .layout import Layout
 
-_FETCHED = 16_384  # descriptors a question
+_FETCHED = 16_384  # pictures a question
 
 
 def remote_descriptors(fleet: Fleet, layout: Layout, dimension: int) -> RemoteRows:
     """The stored descriptors (n, d) of all pictures; NaN, as for one without, where a shard is lost."""
 
     def fetch(ids: Ids) -> NDArray[np.float16]:
-        out = np.full((len(ids), dimension), np.nan, np.float16)
-        for start in range(0, len(ids), _FETCHED):
-            chosen, wheres = by_shard(layout.pictures, ids[start : start + _FETCHED])
-            requests = {s: (layout.keys[s], rows) for s, rows in chosen.items()}
-            for shard, found in ask(fleet, "descriptors", requests).items():
-                out[start + wheres[shard]] = found
-        return out
+        return _of_pictures(fleet, layout, "descriptors", ids, np.full(dimension, np.nan, np.float16))
 
     return RemoteRows(fetch, (len(layout.pictures), dimension), np.float16)
+
+
+def remote_tokens(fleet: Fleet, layout: Layout, size: int) -> RemoteRows:
+    """The stored tokens (n, bytes) of all pictures; zeros, as for one without, where a shard is lost."""
+
+    def fetch(ids: Ids) -> NDArray[np.uint8]:
+        return _of_pictures(fleet, layout, "tokens", ids, np.zeros(size, np.uint8))
+
+    return RemoteRows(fetch, (len(layout.pictures), size), np.uint8)
+
+
+def _of_pictures(fleet: Fleet, layout: Layout, what: str, ids: Ids, lost: NDArray[Any]) -> NDArray[Any]:
+    """What the shards have of some pictures, (m, ...); `lost` for those of one that does not answer."""
+    out = np.tile(lost, (len(ids), 1))
+    for start in range(0, len(ids), _FETCHED):
+        chosen, wheres = by_shard(layout.pictures, ids[start : start + _FETCHED])
+        requests = {s: (layout.keys[s], rows) for s, rows in chosen.items()}
+        for shard, found in ask(fleet, what, requests).items():
+            out[start + wheres[shard]] = found
+    return out
 
 
 class ShardedCodes:

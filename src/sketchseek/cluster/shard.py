@@ -47,6 +47,7 @@ GROUP_OF = {
     "project": "scans",
     "rows": "fetches",
     "descriptors": "fetches",
+    "tokens": "fetches",
     "alike": "fetches",
     "load": "loads",
     "encode": "loads",
@@ -54,7 +55,7 @@ GROUP_OF = {
 """The kind of each call; the others are short, and have a thread of their own."""
 KEPT = 2
 """Versions of its rows that a shard holds besides those that fronts want: the newest, and the one before."""
-_NAMES = ("codes", "norms", "frames", "views", "is_line_art", "expansion")
+_NAMES = ("codes", "norms", "frames", "views", "is_line_art", "expansion", "tokens")
 _OF_VIEWS = ("codes", "norms", "frames")
 
 
@@ -66,7 +67,7 @@ class NotHeldError(SketchseekError):
 class _Rows:
     """The rows of some pieces.
 
-    arrays : codes, norms, frames of each view; views, is_line_art, expansion of each picture.
+    arrays : codes, norms, frames of each view; views, is_line_art, expansion, tokens of each picture.
     """
 
     pieces: tuple[Piece, ...]
@@ -265,6 +266,12 @@ class Shard:
         """What some pictures depict, as stored."""
         with self._asked("descriptors", key) as rows:
             found: NDArray[np.float16] = rows.arrays["expansion"][ids]
+            return found
+
+    def tokens(self, key: str, ids: Ids) -> NDArray[np.uint8]:
+        """What is where in some pictures, as stored."""
+        with self._asked("tokens", key) as rows:
+            found: NDArray[np.uint8] = rows.arrays["tokens"][ids]
             return found
 
     def alike(self, key: str, tables: NDArray[np.uint8], k: int) -> tuple[Ids, NDArray[np.int64]]:

@@ -83,13 +83,21 @@ class Sketch:
         return cls.from_image(image, title) if kind != "SVG" else cls.from_bitmap(np.asarray(image), title)
 
     @classmethod
-    def of(cls, drawing: Sketch | Source | Image.Image | list[Any]) -> Sketch:
+    def of(cls, drawing: Sketch | Source | Image.Image | Sequence[Any]) -> Sketch:
         """Whatever a drawing may be given as: itself, strokes, a file, or a Pillow image."""
         if isinstance(drawing, Sketch):
             return drawing
-        if isinstance(drawing, list):
+        if isinstance(drawing, list | tuple):
             return cls.from_strokes(drawing)
-        return cls.load(drawing) if isinstance(drawing, str | Path | bytes) else cls.from_image(drawing)
+        if isinstance(drawing, str | Path | bytes):
+            return cls.load(drawing)
+        image: Any = drawing
+        if not hasattr(image, "mode"):
+            raise TypeError(
+                "A drawing is a Sketch, a list of strokes, a path, the bytes of a file or a Pillow image, "
+                f"not of type {type(image).__name__}"
+            )
+        return cls.from_image(image)
 
     @classmethod
     def from_image(cls, image: Image.Image, name: str = "drawing") -> Sketch:

@@ -377,7 +377,7 @@ def efficientnet_describer(
     """
     name = "efficientnet"
     known = _whole(learned or _learned(name), "batch_norm")
-    source = Weights.of(name, weights, known)
+    source = Weights.of(name, weights, known | {"picture side": np.array(PICTURE_SIDE)})
 
     def side(norms: str | None = None, device: str = "cpu") -> Network:
         def build(tensors: Tensors) -> bytes:

@@ -11,10 +11,11 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..contours.child import Children, LimitError
+from ..contours.child import Children, LimitError, machine_failed
 from ..contours.picture import THUMBNAIL_SIDE
 from ..errors import DamagedError, SketchseekError
 from ..storage.location import Location, no_index, reading
@@ -31,6 +32,7 @@ MEMORY = 4 << 30
 PATIENCE_S = 30.0
 """What reading a damaged file may take."""
 GREY = (200, 200, 200)
+REFUSED = b"!"
 WAITING = "What the index knew of it was damaged; it is read again when it is there."
 """Why a picture of which the path alone is left can't be found."""
 
@@ -97,7 +99,8 @@ def check(where: str | os.PathLike[str], *, repair: bool = False, jobs: int | No
     found.problems += damaged.values()
     with reading(location):
         kept = Snapshot.is_kept(location, store.current.identity)
-    if kept and Snapshot.load(location, store.current.identity) is None:
+        spoilt = kept and Snapshot.read(location, store.current.identity) is None
+    if spoilt:
         found.problems.append("The snapshot, which is made from the table, is damaged.")
     found.lost = sum(
         _rows(fragment) for fragment in store.dataset.get_fragments() if _files(fragment) in damaged
@@ -195,7 +198,8 @@ def _marked(
     others : the fragments that are whole. thumbnails, paths : by ids, what could be read of the damaged ones.
     """
     taken = {i for batch in store.current.batches(["id"], fragments=others) for i in batch["id"].to_pylist()}
-    snapshot = Snapshot.load(store.location, store.current.identity)
+    with reading(store.location):  # nothing is given up while the system keeps this from us
+        snapshot = Snapshot.read(store.location, store.current.identity)
     if snapshot is not None:
         ids = [identifier.decode() for identifier in snapshot.ids.tolist()]
         rows = list(snapshot.rows(n for n, identifier in enumerate(ids) if identifier not in taken))
@@ -252,27 +256,42 @@ class _Readable:
         for way in ["deleted too"] if spoilt else ["as they are", "deleted too"]:
             try:
                 answer = self._children.ask(json.dumps({**words, "way": way}).encode())
+            except LimitError:
+                continue
+            except SketchseekError as error:
+                if machine_failed(error):  # it says nothing about the file: nothing is given up
+                    raise
+                continue
+            if answer[:1] == REFUSED:
+                raise SketchseekError(answer[1:].decode())
+            with suppress(pa.ArrowInvalid):
                 rows: list[dict[str, Any]] = pa.ipc.open_stream(answer).read_all().to_pylist()
                 return rows
-            except (SketchseekError, LimitError, pa.ArrowInvalid):
-                continue
         return []
 
 
 def read_damaged(message: bytes) -> bytes:
-    """Columns of a damaged fragment, as an Arrow stream; whatever it does, it does to this process alone."""
+    """Columns of a damaged fragment, as an Arrow stream; whatever it does, it does to this process alone.
+
+    Or `REFUSED` and a sentence, where the system did not let one read them.
+    """
     import lance
     import pyarrow as pa
     from lance.file import LanceFileReader
 
     words = json.loads(message)
-    with reading(Location(os.path.dirname(words["table"]))):
-        if words["way"] == "deleted too":
-            path = f"{words['table']}/data/{words['file']}"
-            found = LanceFileReader(path, columns=words["columns"]).read_all().to_table()
-        else:
-            dataset = lance.dataset(words["table"], version=words["version"])
-            found = dataset.get_fragment(words["fragment"]).to_table(columns=words["columns"])
+    try:
+        with reading(Location(os.path.dirname(words["table"]))):
+            if words["way"] == "deleted too":
+                path = f"{words['table']}/data/{words['file']}"
+                found = LanceFileReader(path, columns=words["columns"]).read_all().to_table()
+            else:
+                dataset = lance.dataset(words["table"], version=words["version"])
+                found = dataset.get_fragment(words["fragment"]).to_table(columns=words["columns"])
+    except DamagedError:
+        raise
+    except SketchseekError as error:
+        return REFUSED + str(error).encode()
     out = pa.BufferOutputStream()
     with pa.ipc.new_stream(out, found.schema) as writer:
         writer.write_table(found)

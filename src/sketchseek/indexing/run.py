@@ -186,7 +186,7 @@ def _succeed(store: Store, tried: set[bytes]) -> str:
     successor = store.recipe.successor
     if successor is None or left:
         return (
-            f"{len(left):,} pictures in other folders have not been seen by the new network yet, so searches "
+            f"{len(left):,} pictures in other folders have no descriptor of the new kind yet, so searches "
             "go by the one before: run `sketchseek index` without a path."
         )
     store.succeed()

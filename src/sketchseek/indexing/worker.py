@@ -168,8 +168,8 @@ class Reader:
             if self.wants_tokens and (here is None or here.version != wanted.tokens):
                 raise SketchseekError(
                     f"This index holds tokens {wanted.tokens} of pictures, and here are "
-                    f"{'none' if here is None else here.version}: it can be searched, but to add pictures, "
-                    "index them again in another place."
+                    f"{'none' if here is None else here.version}: it can be searched, and `sketchseek index` "
+                    "gives its pictures new ones."
                 )
 
     def __call__(self, task: Task) -> Result:

@@ -123,6 +123,23 @@ class IIIF:
         return f"{service}/full/{wanted}/0/default.jpg"
 
 
+def is_canvas(item: Item) -> bool:
+    """Whether a picture is a canvas of somebody's manifest, and not of a source of another kind."""
+    return item.name.startswith(("https://", "http://"))
+
+
+def painted(item: Item) -> Json:
+    """What is painted on a canvas: an image, and the service that gives it in any size if there is one."""
+    address, _, rest = item.reference.partition(" ")
+    if not rest:
+        return {"id": address}
+    version, level, _ = rest.split(" ", 2)
+    kind, profile, whole = f"ImageService{version}", f"level{level}", "max" if version == "3" else "full"
+    service = {"id": address, "type": kind} if version == "3" else {"@id": address, "@type": kind}
+    image = f"{address}/full/{whole}/0/default.jpg"
+    return {"id": image, "format": "image/jpeg", "service": [{**service, "profile": profile}]}
+
+
 def _canvases(manifest: Json, url: str) -> Iterator[Json]:
     title, rights = _text(manifest.get("label")), _rights(manifest)
     home = _home(manifest)

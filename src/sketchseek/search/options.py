@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any
 
 from ..errors import SketchseekError
@@ -55,6 +56,7 @@ class Options:
     threads: int | None = None
 
     def __post_init__(self) -> None:
+        self._check_kinds()
         if self.k < 1:
             raise ValueError(f"k must be positive, got {self.k}")
         if self.offset < 0:
@@ -68,6 +70,17 @@ class Options:
         if self.words is not None and not isinstance(self.words, str):
             raise ValueError(f"words must be a text, got {self.words!r}")
         self._check_method()
+
+    def _check_kinds(self) -> None:
+        """Refuse what is no number at all in a sentence, before it is compared with one."""
+        for name in ("k", "offset", "expand", "shortlist", "neighborhood", "threads"):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, Integral):
+                raise ValueError(f"{name} must be a whole number, got {value!r}")
+        for name in ("turn", "blend", "clutter", "evenness"):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, Real):
+                raise ValueError(f"{name} must be a number, got {value!r}")
 
     def _check_method(self) -> None:
         if self.method not in (None, *METHODS):

@@ -52,7 +52,7 @@ from .bodies import (
     first_fault,
 )
 from .decoding import BusyDecoderError, Decoder, Traced
-from .iiif import ANNOTATIONS, MANIFEST, MOST_POINTS, annotation_page, manifest_of
+from .iiif import ANNOTATIONS, MANIFEST, MOST_POINTS, annotation_page, hits_manifest, manifest_of
 from .journal import Journal
 from .library import File, Library, NoPictureError, NothingIndexedError, OutOfReachError
 from .limits import Limits
@@ -269,8 +269,10 @@ class Service:
         finally:
             gone.cancel()
         base = str(request.base_url).rstrip("/")
-        found = annotation_page(hits, sketch, str(request.url), base, self.library.about)
-        return Response(as_json(found), media_type=ANNOTATIONS)
+        as_manifest = request.url.path.endswith("/manifest.json")
+        make = hits_manifest if as_manifest else annotation_page
+        found = make(hits, sketch, str(request.url), base, self.library.about)
+        return Response(as_json(found), media_type=MANIFEST if as_manifest else ANNOTATIONS)
 
     async def read_query(self, request: Request) -> tuple[Traced, SearchFields]:
         """A drawing in an address: strokes in JSON, or an SVG."""
@@ -888,6 +890,18 @@ def add_routes(app: FastAPI, service: Service) -> None:
             summary="Where canvases show a drawing, as a IIIF AnnotationPage",
             operation_id=f"iiif_search_{method.lower()}",
         )
+
+    app.add_api_route(
+        "/iiif/search/manifest.json",
+        service.iiif_search,
+        methods=["GET"],
+        response_class=Response,
+        response_model=None,
+        responses={**iiif, **documented(400, 404, 408, 409, 413, 415, 422)},
+        openapi_extra=IN_ADDRESS,
+        summary="The canvases that show a drawing as a IIIF manifest, each with its outline: viewers open it",
+        operation_id="iiif_search_manifest",
+    )
 
     @app.get(
         "/iiif/pictures/{id}/manifest.json",

@@ -99,7 +99,6 @@ class Snapshot:
         for number in numbers:
             first = int(ends[number] - self.views[number])
             others = slice(first + 1, int(ends[number]))
-            vector = None if self.expansion is None else self.expansion[number]
             yield {
                 "id": self.ids[number].decode(),
                 "path": os.fsencode(self.path(number)),
@@ -113,8 +112,19 @@ class Snapshot:
                 "window_frames": self.frames[others].tobytes(),
                 "smallest": self.recipe.smallest,
                 "keywords": self.keywords_of(number),
-                "expansion": None if vector is None or np.isnan(vector).any() else vector.tobytes(),
+                **self._depicted(number),
             }
+
+    def _depicted(self, number: int) -> dict[str, bytes]:
+        """Of a picture, what the network's columns of the table hold."""
+        found: dict[str, bytes] = {}
+        if self.recipe.expansion is not None:
+            vectors, codes = self.recipe.expansion.columns
+            if self.expansion is not None and not np.isnan(self.expansion[number]).any():
+                found[vectors] = self.expansion[number].tobytes()
+            if self.tokens is not None and self.tokens[number].any():
+                found[codes] = self.tokens[number].tobytes()
+        return found
 
     def is_intact(self) -> bool:
         """Whether nobody has written to the file it is mapped from: cut short, it would end the program."""
@@ -151,9 +161,17 @@ class Snapshot:
     def load(cls, location: Location, identity: str) -> Snapshot | None:
         """The snapshot of that version; None when there is none, or anything about it is wrong."""
         try:
+            return cls.read(location, identity)
+        except OSError:
+            return None
+
+    @classmethod
+    def read(cls, location: Location, identity: str) -> Snapshot | None:
+        """The same; OSError where the system doesn't let one read it, which says nothing about the file."""
+        try:
             with _file(location, identity).open("rb") as file:
                 return cls._from(file, identity)
-        except (OSError, ValueError, LookupError, TypeError, SketchseekError):
+        except (FileNotFoundError, ValueError, LookupError, TypeError, SketchseekError):
             return None
 
     @classmethod
@@ -191,7 +209,7 @@ class Snapshot:
                 return None
         else:
             mapping = _Mapping(file, listing)
-            if not mapping.is_whole():
+            if not mapping.has_its_sums():
                 return None
             content = np.memmap(file, np.uint8, "r")
         arrays = {entry.name: entry.of(content) for entry in listing}
@@ -274,14 +292,18 @@ class _Mapping:
         return self._look() == self._state
 
     def is_whole(self) -> bool:
-        """Whether every array has its checksum. Read, not mapped: there a disk's error would be a signal."""
+        """Whether every array could be read and has its checksum."""
         try:
-            return self.is_intact() and all(
-                checksum_of_part(self._descriptor, entry.offset, entry.end, entry.sum) == entry.sum
-                for entry in self._listing
-            )
+            return self.has_its_sums()
         except OSError:
             return False
+
+    def has_its_sums(self) -> bool:
+        """Whether every array has its checksum. Read, not mapped: there a disk's error would be a signal."""
+        return self.is_intact() and all(
+            checksum_of_part(self._descriptor, entry.offset, entry.end, entry.sum) == entry.sum
+            for entry in self._listing
+        )
 
 
 _LAYOUT: dict[str, tuple[str, Callable[[Recipe], tuple[int, ...]]]] = {

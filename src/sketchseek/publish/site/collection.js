@@ -13,11 +13,12 @@ export class Problem extends Error {
   }
 }
 
-/** The worker's script; where it lies on another host than the page, one of the page's own that imports it. */
+/** The worker; where its script lies on another host than the page, by one of the page's own that imports it. */
 function startWorker() {
-  const script = new URL("engine/worker.js", HERE);
-  if (script.origin === location.origin) return new Worker(script, { type: "module" });
-  const relay = new Blob([`import ${JSON.stringify(script.href)};`], { type: "text/javascript" });
+  if (HERE.origin === location.origin) {
+    return new Worker(new URL("./engine/worker.js", import.meta.url), { type: "module" }); // as bundlers know it
+  }
+  const relay = new Blob([`import ${JSON.stringify(`${HERE}engine/worker.js`)};`], { type: "text/javascript" });
   return new Worker(URL.createObjectURL(relay), { type: "module" });
 }
 
@@ -33,7 +34,7 @@ export async function open(url, { progress, workers } = {}) {
     const { slices, ...index } = await line.ask("open", { site: site.href, workers, most });
     await Promise.all(slices.map(({ first, ...slice }) => {
       others.push({ line: new Line(startWorker()), first });
-      return others.at(-1).line.ask("openSlice", { site: site.href, slice }, [slice.codes.buffer, slice.frames.buffer]);
+      return others.at(-1).line.ask("openSlice", { slice }, [slice.codes.buffer, slice.frames.buffer]);
     }));
     return new Collection(site, line, others, index);
   } catch (problem) {

@@ -9,6 +9,11 @@ const RELAXED = new Uint8Array([
   0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 15, 1, 13, 0, 65, 0, 253, 15, 65, 0, 253, 15,
   253, 128, 2, 11,
 ]);
+// Beside this script, whose calls they answer.
+const ENGINES = {
+  plain: new URL("./sketchseek.wasm", import.meta.url),
+  relaxed: new URL("./sketchseek-relaxed.wasm", import.meta.url),
+};
 
 let engine = null; // the exports of the WebAssembly module
 let meaning = null; // what its numbers mean: `describe_core` of the engine
@@ -119,9 +124,8 @@ function labels(bytes, count) {
   return { picture: columns.picture, title: columns.title ?? null, link: columns.link ?? null };
 }
 
-async function start(site) {
-  const name = WebAssembly.validate(RELAXED) ? "sketchseek-relaxed.wasm" : "sketchseek.wasm";
-  const response = await fromNetwork(fetch(new URL(`engine/${name}`, site)));
+async function start() {
+  const response = await fromNetwork(fetch(WebAssembly.validate(RELAXED) ? ENGINES.relaxed : ENGINES.plain));
   require(response.ok, `The engine is missing (${response.status}).`);
   const nothing = () => 0;
   const imports = { wasi_snapshot_preview1: new Proxy({}, { get: () => nothing }) };
@@ -209,8 +213,8 @@ function slices(manifest, sizes, { frames, stored }, count) {
 }
 
 /** Open a part of a collection, to scan it. */
-async function openSlice({ site, slice }) {
-  engine = await start(site);
+async function openSlice({ slice }) {
+  engine = await start();
   opened({ ...slice, synthetic: 0 }, {
     sizes: slice.sizes, frames: filled(Float32Array, slice.frames), stored: filled(Int8Array, slice.codes),
     empty: filled(Int8Array, []),
@@ -232,7 +236,7 @@ async function open({ site, workers, most }) {
   const tell = (more) => postMessage({ progress: (come += more) / total });
   const bytesOf = async (part) => unpacked(await fetched(new URL(part.file, site), part.bytes, tell), part.unpacked);
   const [module, tables, names, ...codes] = await Promise.all([
-    start(site), bytesOf(manifest.tables), bytesOf(manifest.names), ...manifest.codes.map(bytesOf),
+    start(), bytesOf(manifest.tables), bytesOf(manifest.names), ...manifest.codes.map(bytesOf),
   ]);
   engine = module;
   meaning = JSON.parse(sentence(engine.description()));
