@@ -15,9 +15,9 @@ import hashlib
 import json
 import pickle
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -81,7 +81,7 @@ class Remembered(twins.Twin):
         return hashlib.sha256(" ".join(parts).encode()).digest()
 
 
-# --- drawings -------------------------------------------------------------------------------------------------
+# --- drawings --------------------------------------------------------------------------------------------
 
 
 def doodles(folder: Path, each: int) -> list[Ask]:
@@ -152,13 +152,17 @@ def of_drawings(folder: Path, pool: Pool, side: int, each: int) -> list[Ask]:
         original = folder / pool.shows[i] / f"{pool.paths[i].stem}.png"
         again = by_hand(Sketch.load(original).strokes, rng, float(rng.uniform(0.1, 0.8)))
         made = Ask(
-            Sketch.from_strokes(again), "drawn again", tuple(doodle_labels(pool.shows[i])), (pool.name, i), side
+            Sketch.from_strokes(again),
+            "drawn again",
+            tuple(doodle_labels(pool.shows[i])),
+            (pool.name, i),
+            side,
         )
         out.append(made)
     return out
 
 
-# --- what they are asked of -----------------------------------------------------------------------------------
+# --- what they are asked of ------------------------------------------------------------------------------
 
 
 def relation(shows: tuple[str, ...], picture: str) -> int:
@@ -206,105 +210,106 @@ class World:
         return np.flatnonzero(np.isin(self.pool, wanted))
 
 
-def searches(world: World, asks: list[Ask], times: int, seed: int) -> Iterator[Callable[[], list[Trial]]]:
-    """Groups of searches that share a collection, each of which may be done by itself."""
-    rng = np.random.default_rng(seed)
-    for side in range(len(SIDES)):
-        for kinds in COLLECTIONS:
-            if not all(len(world.of(side, (kind,))) for kind in kinds):
+@dataclass(frozen=True)
+class Group:
+    """Drawings that are asked of the same collections.
+
+    pictures : (n,) what collections are made of. size : of each, None for most of what there is. kinds, side
+    : of the pictures. seed : what is chosen at random.
+    """
+
+    asks: list[Ask]
+    pictures: NDArray[np.int64]
+    size: int | None
+    kinds: tuple[str, ...]
+    side: int
+    seed: int
+
+    def search(self, world: World) -> list[Trial]:
+        """Each drawing in a collection with what it shows, and without."""
+        together = TOGETHER[self.size][1]
+        parts = [self.asks[i : i + together] for i in range(0, len(self.asks), together)]
+        return [
+            trial
+            for i, asks in enumerate(parts)
+            for trial in replace(self, asks=asks, seed=self.seed + i)._searched(world)
+        ]
+
+    def _searched(self, world: World) -> Iterator[Trial]:
+        rng = np.random.default_rng(self.seed)
+        pictures = self.pictures
+        right, unclear = [], set()
+        for ask in self.asks:
+            of = np.array([relation(ask.shows, world.shows[i]) for i in pictures.tolist()])
+            itself = -1 if ask.picture is None else world.number[ask.picture]
+            right.append(pictures[(of == 2) | (pictures == itself)])
+            unclear |= set(pictures[of == 1].tolist()) - {itself}
+        every = set(np.concatenate([*right, np.zeros(0, np.int64)]).tolist())
+        others = np.array([i for i in pictures.tolist() if i not in every and i not in unclear], np.int64)
+        others = rng.permutation(others)[: self.size or int(len(others) * rng.uniform(0.3, 1))]
+        kept: set[int] = set()
+        for ask, mine in zip(self.asks, right, strict=True):
+            share = max(1, round(len(mine) * len(others) / len(pictures)))
+            kept |= set(rng.permutation(mine)[:share].tolist())
+            if ask.picture is not None:
+                kept.add(world.number[ask.picture])
+        there = np.sort([*others[: max(len(others) - len(kept), 0)].tolist(), *kept])
+        for present, ids in ((True, there), (False, np.sort(others))):
+            if not len(ids) or (present and not kept):
                 continue
-            pictures = world.of(side, kinds)
-            shown = sorted({world.shows[i] for i in pictures.tolist()})
-            fitting = []
-            for ask in asks:
-                if ask.side not in (None, side):
-                    continue
-                if ask.picture is not None and world.number.get(ask.picture, -1) not in pictures:
-                    continue
-                if any(relation(ask.shows, show) == 2 for show in shown):
-                    fitting.append(ask)
-            wanted = min(len(fitting), round(times * len(fitting) / 2))
-            chosen = [fitting[i] for i in rng.permutation(len(fitting))[:wanted].tolist()]
-            begin = 0
-            while begin < len(chosen):
-                size = SIZES[int(rng.choice(len(SIZES), p=[0.1, 0.2, 0.3, 0.4]))]
-                group = chosen[begin : begin + TOGETHER[size][0]]
-                begin += len(group)
-                yield lambda g=group, p=pictures, s=size, k=kinds, d=side, r=int(rng.integers(2**31)): _group(
-                    world, g, p, s, k, d, r
+            view = world.described.part(ids)
+            for ask, mine in zip(self.asks, right, strict=True):
+                answer = find(view, ask.sketch, Options(FIRST, threads=1), place=False)
+                yield Trial(
+                    answer.evidence,
+                    answer.likeness,
+                    np.isin(ids[answer.pictures], mine) & present,
+                    present,
+                    f"{'+'.join(self.kinds)} by {ask.hand}",
+                    ask.shows[0],
+                    len(view),
+                    answer.confidence,
+                    answer.present,
+                    self.side,
                 )
 
 
-def _group(
-    world: World, asks: list[Ask], pictures: NDArray[np.int64], size: int | None, kinds: tuple[str, ...], side: int, seed: int
-) -> list[Trial]:
-    together = TOGETHER[size][1]
-    if len(asks) > together:
-        parts = [asks[i : i + together] for i in range(0, len(asks), together)]
-        return [t for i, some in enumerate(parts) for t in _group(world, some, pictures, size, kinds, side, seed + i)]
+def groups_of(world: World, asks: list[Ask], times: float, seed: int = 0) -> Iterator[Group]:
+    """What is asked of what; `times` is how much of what could be asked is, twice over."""
     rng = np.random.default_rng(seed)
-    right, unclear = [], set()
-    for ask in asks:
-        of = np.array([relation(ask.shows, world.shows[i]) for i in pictures.tolist()])
-        exact = -1 if ask.picture is None else world.number[ask.picture]
-        mine = pictures[(of == 2) | (pictures == exact)]
-        unclear |= set(pictures[of == 1].tolist()) - {exact}
-        right.append(mine)
-    every = set(np.concatenate(right).tolist())
-    others = np.array([i for i in pictures.tolist() if i not in every and i not in unclear])
-    # One more set of icons or emoji than there would be pictures: a collection is rarely all of a pool.
-    count = size or int(len(others) * rng.uniform(0.3, 1))
-    others = rng.permutation(others)[:count]
-    kept: set[int] = set()
-    share = len(others) / len(pictures)
-    for ask, mine in zip(asks, right, strict=True):
-        some = rng.permutation(mine)[: max(1, round(len(mine) * share))]
-        kept |= set(some.tolist())
-        if ask.picture is not None:
-            kept.add(world.number[ask.picture])
-    out = []
-    with_it = np.sort(np.concatenate([others[: max(len(others) - len(kept), 0)], sorted(kept)]).astype(np.int64))
-    for present, ids in ((True, with_it), (False, np.sort(others))):
-        view = world.described.part(ids)
-        for ask, mine in zip(asks, right, strict=True):
-            out.append(_searched(view, ids, ask, mine, present, kinds, side))
-    return out
+    for side, kinds in _collections(world):
+        pictures = world.of(side, kinds)
+        shown = sorted({world.shows[i] for i in pictures.tolist()})
+        fitting = []
+        for ask in asks:
+            here = ask.picture is None or world.number.get(ask.picture, -1) in pictures
+            if ask.side in (None, side) and here and any(relation(ask.shows, show) == 2 for show in shown):
+                fitting.append(ask)
+        wanted = min(len(fitting), round(times * len(fitting) / 2))
+        chosen = [fitting[i] for i in rng.permutation(len(fitting))[:wanted].tolist()]
+        begin = 0
+        while begin < len(chosen):
+            size = SIZES[int(rng.choice(len(SIZES), p=[0.1, 0.2, 0.3, 0.4]))]
+            asked = chosen[begin : begin + TOGETHER[size][0]]
+            begin += len(asked)
+            yield Group(asked, pictures, size, kinds, side, int(rng.integers(2**31)))
 
 
-def _searched(view, ids, ask: Ask, right, present: bool, kinds, side: int) -> Trial:  # noqa: ANN001
-    answer = find(view, ask.sketch, Options(FIRST, threads=1), place=False)
-    return Trial(
-        answer.evidence,
-        answer.likeness,
-        np.isin(ids[answer.pictures], right) if present else np.zeros(len(answer.pictures), bool),
-        present,
-        f"{'+'.join(kinds)} by {ask.hand}",
-        ask.shows[0],
-        len(view),
-        answer.confidence,
-        answer.present,
-        side,
-    )
-
-
-def slips(world: World, count: int, seed: int = 3) -> Iterator[Callable[[], list[Trial]]]:
-    """What is no drawing of anything; among icons and emoji scrawls alone: there are arrows, circles, bars."""
+def slips(world: World, count: int, seed: int) -> Iterator[Group]:
+    """What is no drawing of anything; of icons and emoji scrawls alone: there are arrows, circles, bars."""
     rng = np.random.default_rng(seed)
+    for side, kinds in _collections(world):
+        drawn = [slip(rng, i % 4 if kinds == ("photographs",) else 3) for i in range(count)]
+        asks = [Ask(Sketch.from_strokes([one]), "slip", (f"slip {seed} {i}",)) for i, one in enumerate(drawn)]
+        size = SIZES[int(rng.integers(len(SIZES)))]
+        yield Group(asks, world.of(side, kinds), size, kinds, side, int(rng.integers(2**31)))
+
+
+def _collections(world: World) -> Iterator[tuple[int, tuple[str, ...]]]:
     for side in range(len(SIDES)):
         for kinds in COLLECTIONS:
-            if not all(len(world.of(side, (kind,))) for kind in kinds):
-                continue
-            pictures = world.of(side, kinds)
-            drawn = [Ask(Sketch.from_strokes([slip(rng, 3 if kinds != ("photographs",) else i % 4)]), "slip", (f"slip {i}",)) for i in range(count)]
-
-            size = SIZES[int(rng.integers(len(SIZES)))]
-            some = np.sort(rng.permutation(pictures)[:size])
-
-            def all_of(p=some, k=kinds, d=side, asks=drawn) -> list[Trial]:  # noqa: ANN001
-                view = world.described.part(p)
-                return [_searched(view, p, ask, np.zeros(0, int), False, k, d) for ask in asks]
-
-            yield all_of
+            if all(len(world.of(side, (kind,))) for kind in kinds):
+                yield side, kinds
 
 
 def drawings_of(everything: list[Pool]) -> list[Ask]:
@@ -332,14 +337,17 @@ def collect(everything: list[Pool], work: Path, kind: str, out: Path, times: int
     world = World(everything, work, describer)
     asks = drawings_of(everything)
     print(kind, len(world.shows), "pictures", len(asks), "drawings", flush=True)
-    groups = [*(group for seed in range(4) for group in slips(world, 6, seed)), *searches(world, asks, times, 0)]
+    groups = [
+        *(group for seed in range(4) for group in slips(world, 6, seed)),
+        *groups_of(world, asks, times),
+    ]
     order = np.random.default_rng(1).permutation(len(groups)).tolist()
     out.mkdir(parents=True, exist_ok=True)
     for done, i in enumerate(order):
         file = out / f"{i}.pkl"
         if file.exists():
             continue
-        found = groups[i]()
+        found = groups[i].search(world)
         file.with_suffix(".part").write_bytes(pickle.dumps(found))
         file.with_suffix(".part").rename(file)
         print(f"{kind} {done + 1} of {len(groups)}", found[0].name, len(found), flush=True)
@@ -351,7 +359,9 @@ def kept(folder: Path) -> list[Trial]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("package", type=Path)
     parser.add_argument("work", type=Path)
     parser.add_argument("--kind", default="efficientnet")

@@ -2,9 +2,9 @@
 
     python benchmarks/confidence.py PACKAGE WORK [--fit src/sketchseek/search/confidence.json]
 
-PACKAGE is the unpacked npm package @iconify/json; see asked.py for what is searched. Keeps the evidence of each
-search in WORK and prints the tables of docs/confidence.md; with --fit, also writes the models that ship. What is
-printed comes from models that were fitted on other classes and other sets of pictures.
+PACKAGE is the unpacked npm package @iconify/json; see asked.py for what is searched. Keeps the evidence of
+each search in WORK and prints the tables of docs/confidence.md; with --fit, also writes the models that ship.
+What is printed comes from models that were fitted on other classes and other sets of pictures.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from sketchseek.search.options import Options
 from sketchseek.search.search import find
 from sketchseek.shape.settings import Settings
 from sketchseek.shape.views import LEVELS
+from terms import TERMS
 
 KEPT = Path(os.environ.get("SKETCHSEEK_TRIALS", "trials"))
 """Where `make results` finds what was searched."""
@@ -71,7 +72,7 @@ def scores(rows: Sequence[Judged]) -> list[str]:
 
 def table(trials: Sequence[Trial]) -> str:
     """A row a set, by models and bounds that were learned from other classes and other sets of pictures."""
-    rows = judged(trials)
+    rows = judged(trials, TERMS)
     lines = ["| | " + " | ".join(SCORES) + " |", "|---" * (len(SCORES) + 1) + "|"]
     for name in [*sorted({t.name for t in trials}), "all"]:
         mine = [row for row in rows if name in (row.trial.name, "all")]
@@ -141,7 +142,10 @@ def main() -> None:
     print(tables(found))
     if args.fit:
         known = json.loads(args.fit.read_text())["models"] if args.fit.exists() else {}
-        fitted = {kind: with_bounds(fit(trials), judged(trials)).to_json() for kind, trials in found.items()}
+        fitted = {
+            kind: with_bounds(fit(trials, TERMS), judged(trials, TERMS)).to_json()
+            for kind, trials in found.items()
+        }
         document = {"features": list(EVIDENCE), "likeness": list(LIKENESS), "models": {**known, **fitted}}
         args.fit.write_text(json.dumps(document, indent=1) + "\n")
 

@@ -23,11 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import twins
-from sketchseek.contours.drawing import Sketch
+from sketchseek.contours import picture_contours
 from sketchseek.contours.detectors import get_detector
+from sketchseek.contours.drawing import Sketch
 from sketchseek.contours.picture import load_picture
 from sketchseek.contours.points import Points
-from sketchseek.contours import picture_contours
 from sketchseek.depiction import PictureDescriber
 from sketchseek.errors import SketchseekError
 from sketchseek.evaluation.datasets import data_folder
@@ -79,7 +79,7 @@ def pools(package: Path, work: Path) -> list[Pool]:
     if data is None:
         raise SketchseekError("The development sets are not there: set SKETCHSEEK_DATA.")
     asked = {key for path in (data / "quickdraw").glob("*.ndjson") for key in doodle_labels(path.stem)}
-    icons = {name: _icons(package, work, name, count, asked, "icons") for name, count in ICONS.items()}
+    icons = {name: _icons(package, work, name, count, asked) for name, count in ICONS.items()}
     photographs = {name: _photographs(data / name, count) for name, count in PHOTOGRAPHS.items()}
     return [
         icons["tabler"],
@@ -89,7 +89,7 @@ def pools(package: Path, work: Path) -> list[Pool]:
         photographs["sketchy"],
         icons["ph"],
         icons["fluent"],
-        _icons(package, work, "noto", EMOJI["noto"], asked, "emoji"),
+        _icons(package, work, "noto", EMOJI["noto"], asked),
         _drawings(data / "sketchy-train" / "sketches"),
         _scans(data / "sketchy-train" / "sketches", work / "scans"),
         photographs["sysu"],
@@ -107,7 +107,7 @@ def _some(names: Sequence[str], shows: Sequence[str], count: int, asked: set[str
     return sorted((first + others)[:count])
 
 
-def _icons(package: Path, work: Path, name: str, count: int, asked: set[str], kind: str) -> Pool:
+def _icons(package: Path, work: Path, name: str, count: int, asked: set[str]) -> Pool:
     data = json.loads((package / "json" / f"{name}.json").read_text())
     names = [n for n in sorted(data["icons"]) if _wanted(name, n)]
     shows = [label(n) for n in names]
@@ -120,7 +120,7 @@ def _icons(package: Path, work: Path, name: str, count: int, asked: set[str], ki
         if not path.exists():
             path.write_text(_svg(data, names[i]))
         paths.append(path)
-    return Pool(name, kind, tuple(paths), tuple(shows[i] for i in chosen))
+    return Pool(name, "icons" if name in ICONS else "emoji", tuple(paths), tuple(shows[i] for i in chosen))
 
 
 def _wanted(name: str, icon: str) -> bool:
@@ -183,7 +183,9 @@ def _scans(folder: Path, place: Path) -> Pool:
             scan = place / category.name / f"{path.stem}.jpg"
             if not scan.exists():
                 scan.parent.mkdir(parents=True, exist_ok=True)
-                cv2.imwrite(str(scan), scanned(load_picture(path).pixels, number), [cv2.IMWRITE_JPEG_QUALITY, 70])
+                cv2.imwrite(
+                    str(scan), scanned(load_picture(path).pixels, number), [cv2.IMWRITE_JPEG_QUALITY, 70]
+                )
             paths.append(scan)
     return Pool("scans", "scans", tuple(paths), tuple(p.parent.name for p in paths))
 
@@ -196,10 +198,12 @@ def scanned(pixels: NDArray[np.uint8], seed: int) -> NDArray[np.uint8]:
     turned = cv2.getRotationMatrix2D((width / 2, height / 2), rng.normal(0, 3), rng.uniform(0.7, 0.95))
     grey = cv2.warpAffine(grey, turned, (width, height), borderValue=255)
     grey = cv2.GaussianBlur(grey, (0, 0), rng.uniform(0.4, 1.2))
-    y, x = np.mgrid[0:1:height * 1j, 0:1:width * 1j]
+    y, x = np.mgrid[0 : 1 : height * 1j, 0 : 1 : width * 1j]
     lamp = rng.uniform(0.65, 1) + rng.normal(0, 0.12) * x + rng.normal(0, 0.12) * y
     faint = rng.uniform(0.4, 1)
-    paper = (255 - faint * (255 - grey)) * np.clip(lamp, 0.4, 1) + rng.normal(0, rng.uniform(1, 6), grey.shape)
+    paper = (255 - faint * (255 - grey)) * np.clip(lamp, 0.4, 1) + rng.normal(
+        0, rng.uniform(1, 6), grey.shape
+    )
     return np.clip(paper, 0, 255).astype(np.uint8)
 
 
@@ -215,7 +219,7 @@ def black_outline(path: Path) -> Sketch | None:
     return Sketch.load(ElementTree.tostring(root))
 
 
-# --- what takes long, kept in pieces --------------------------------------------------------------------------
+# --- what takes long, kept in pieces ---------------------------------------------------------------------
 
 
 def contours(pool: Pool, work: Path) -> list[PictureContours | None]:
@@ -229,7 +233,10 @@ def contours(pool: Pool, work: Path) -> list[PictureContours | None]:
             return {}
         p, frame = found.subject()
         size = (found.picture.width, found.picture.height)
-        return {"points": np.stack([p.x, p.y, p.angle, p.weight]), "numbers": np.array([p.width, p.height, *size, *frame])}
+        return {
+            "points": np.stack([p.x, p.y, p.angle, p.weight]),
+            "numbers": np.array([p.width, p.height, *size, *frame]),
+        }
 
     out: list[PictureContours | None] = []
     for kept in _kept(pool, work / "contours", of):
@@ -283,7 +290,9 @@ def _kept(pool: Pool, place: Path, of: Callable[[Path], dict[str, NDArray]]) -> 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("package", type=Path)
     parser.add_argument("work", type=Path)
     parser.add_argument("--networks", nargs="+", default=["efficientnet"])

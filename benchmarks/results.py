@@ -456,7 +456,9 @@ def planted_shapes(r: Results) -> str:
 def by_confidence(_: Results) -> str:
     found = confidence.found_in(confidence.KEPT)
     if not found:
-        raise SketchseekError("Nothing was searched: run benchmarks/confidence.py, and set SKETCHSEEK_TRIALS.")
+        raise SketchseekError(
+            "Nothing was searched: run benchmarks/confidence.py, and set SKETCHSEEK_TRIALS."
+        )
     reliability.plot(found, FIGURES / "reliability.png")
     return confidence.tables(found)
 

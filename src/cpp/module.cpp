@@ -642,6 +642,15 @@ class PublishedCollection {
   std::optional<Opened> opened_;
 };
 
+template <typename T>
+Out<int64_t> ordinary_rows(In<T, 2> vectors) {
+  std::vector<int64_t> all(vectors.shape(0));
+  std::iota(all.begin(), all.end(), 0);
+  return handed_over(ordinary_of(std::move(all), [&](int64_t row) {
+    return hash_of(vectors.data(), sizeof(T) == 1, (int)vectors.shape(1), row);
+  }));
+}
+
 // What a model may hear (k, kHeard) of hits, from evidence (k, kEvidence) and likeness (kLikeness,) or nothing.
 Out<double> heard(In<double, 2> evidence, In<double, 1> likeness) {
   check_evidence(evidence, likeness);
@@ -921,8 +930,10 @@ NB_MODULE(_engine, m) {
   m.def("description", &describe_core, "What the search's numbers mean, as a JSON document.");
   m.def("wanted", &Core::wanted, "k"_a, "offset"_a, "among"_a, "How many candidates a look wants.");
   m.def("judged", &Core::judged, "k"_a, "offset"_a, "among"_a, "How many hits are judged.");
-  m.def("background", [](int64_t n) { return handed_over(evenly_of(n, kBackground)); }, "n"_a,
-        "Pictures that say what an ordinary score is.");
+  m.def("spread", [](int64_t n) { return handed_over(evenly_of(n, kChosenFrom)); }, "n"_a,
+        "Numbers of pictures, evenly from all over a collection of n, of which some say what an ordinary score is.");
+  m.def("ordinary", &ordinary_rows<int8_t>, "vectors"_a, "Which of the vectors (n, D) of whole pictures say that.");
+  m.def("ordinary", &ordinary_rows<float>, "vectors"_a);
   m.def("question", [](In<double, 2> evidence) {
     require(evidence.shape(0) > 0 && evidence.shape(1) == kEvidence, "evidence must be (k, F), of one hit at least");
     return question_of(heard_of(copied(evidence), Values()));

@@ -1,4 +1,4 @@
-"""Confidence: the chance that a hit is right, that the first page has one, and that the thing is there at all.
+"""Confidence: the chance that a hit is right, that the first page has one, that the thing is there at all.
 
 Logistic models of the evidence (`evidence.py`), three for searches by shape alone and three for each network
 that sees drawings.

@@ -55,8 +55,8 @@ class Steps:
     query : what was searched for. ranking : the hits, on the grid of translations.
     score : (k,) what orders the hits. evidence : (k, F), see `evidence.features`.
     confidence : (k,) in [0, 1], the chance of each to be right; falls as the score does.
-    present : in [0, 1], the chance that the collection has the thing at all. first_page : that it is among the
-        first ten. verdict : what is said of both.
+    present : in [0, 1], the chance that the collection has the thing at all. first_page : that it is
+        among the first ten. verdict : what is said of both.
     """
 
     query: Query
@@ -79,7 +79,12 @@ def search_by_steps(view: View, sketch: Sketch, options: Options) -> Hits:
     """`search.search` of a view that has pictures."""
     shown = slice(options.offset, options.offset + options.k)
     answer = ranked(view, sketch, options)
-    return Hits(place_hits(view, sketch, answer.take(shown), options), answer.present, answer.first_page, answer.verdict)
+    return Hits(
+        place_hits(view, sketch, answer.take(shown), options),
+        answer.present,
+        answer.first_page,
+        answer.verdict,
+    )
 
 
 def ranked(view: View, sketch: Sketch, options: Options) -> Steps:

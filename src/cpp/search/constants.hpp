@@ -14,7 +14,7 @@ constexpr int64_t kRefined = 30;      // how many of these views are also compar
 constexpr int64_t kJudged = 50;       // hits that are judged whatever is asked for: what is said of them does not depend on it
 constexpr int64_t kCovered = 20;      // hits whose coverage is evidence; those further down have that of the last of these
 constexpr int64_t kBackground = 256;  // pictures, from all over a collection, that say what an ordinary score is
-constexpr int64_t kChosenFrom = 65536;  // of how many these are chosen at most
+constexpr int64_t kChosenFrom = 16384;  // of how many these are chosen at most
 constexpr int kHashed = 64;             // components of a row that choose it
 constexpr int64_t kFew = 24;          // a collection of fewer is filled up with synthetic contours
 
@@ -101,7 +101,7 @@ inline constexpr const char* kVerdicts[] = {"Likely here", "Closest matches", "P
 // The same as a JSON document, for those who read the engine's answers.
 inline std::string describe_core() {
   std::string out = "{\"constants\": {\"candidates\": " + std::to_string(kCandidates) + ", \"few\": " + std::to_string(kFew) +
-                    ", \"turn step\": " + std::to_string(kTurnStep) + ", \"fine turn step\": " + std::to_string(kFineTurn) +
+                    ", \"far out\": " + std::to_string(kFarOut) + ", \"turn step\": " + std::to_string(kTurnStep) + ", \"fine turn step\": " + std::to_string(kFineTurn) +
                     ", \"local normalization\": " + std::to_string(kLocalNormalization) +
                     ", \"coverage\": " + std::to_string(kCoverage) + "}";
   const auto list = [&](const char* key, const char* const* names, int count) {

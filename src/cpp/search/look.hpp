@@ -114,28 +114,28 @@ inline std::vector<int64_t> evenly_of(int64_t n, int64_t most) {
 }
 
 // A number that depends on what a row is alone.
-inline uint64_t hash_of(const Database& rows, int64_t row) {
-  const int size = std::min(rows.dimensions(), kHashed);
-  const int8_t* codes = (const int8_t*)rows.vectors + row * rows.dimensions();
-  const uint32_t* bits = (const uint32_t*)rows.vectors + row * rows.dimensions();
+inline uint64_t hash_of(const void* vectors, bool bytes, int dimensions, int64_t row) {
+  const int size = std::min(dimensions, kHashed);
+  const int8_t* codes = (const int8_t*)vectors + row * dimensions;
+  const uint32_t* bits = (const uint32_t*)vectors + row * dimensions;
   uint64_t sum = 0, factor = 0x9e3779b97f4a7c15;
   for (int c = 0; c < size; ++c, factor = factor * 6364136223846793005 + 1442695040888963407)
-    sum += (rows.bytes ? (uint64_t)(codes[c] + 128) : (uint64_t)bits[c]) * (factor | 1);
+    sum += (bytes ? (uint64_t)(codes[c] + 128) : (uint64_t)bits[c]) * (factor | 1);
   return sum ^ sum >> 29;
 }
 
-// Pictures that say what an ordinary score is: chosen by what they are, so that a collection that is made again, in whatever
-// order, says the same.
-inline std::vector<int64_t> background_of(const Pictures& pictures) {
-  std::vector<int64_t> out = evenly_of((int64_t)pictures.size(), kChosenFrom);
-  if ((int64_t)out.size() <= kBackground) return out;
+// Which of some pictures say what an ordinary score is, ascending: chosen by what they are, so that a collection that is made
+// again, in whatever order, says the same. hash(picture): `hash_of` its first row.
+template <typename Hash>
+std::vector<int64_t> ordinary_of(std::vector<int64_t>&& pictures, const Hash& hash) {
+  if ((int64_t)pictures.size() <= kBackground) return pictures;
   std::vector<std::pair<uint64_t, int64_t>> each;
-  for (const int64_t picture : out) each.emplace_back(hash_of(pictures.rows, pictures.pictures[picture].begin), picture);
+  for (const int64_t picture : pictures) each.emplace_back(hash(picture), picture);
   std::nth_element(each.begin(), each.begin() + kBackground, each.end());
-  out.clear();
-  for (int64_t i = 0; i < kBackground; ++i) out.push_back(each[i].second);
-  std::sort(out.begin(), out.end());
-  return out;
+  pictures.clear();
+  for (int64_t i = 0; i < kBackground; ++i) pictures.push_back(each[i].second);
+  std::sort(pictures.begin(), pictures.end());
+  return pictures;
 }
 
 // The settings' scales, ascending, in kFiner steps from one to the next, with their kernels' weights.
@@ -225,7 +225,10 @@ class Core {
         settings_(pictures.settings),
         synthetic_(synthetic, true, synthetic_count, settings_.nx, settings_.no,
                    norms_of(synthetic, synthetic_count, settings_).data(), settings_.kernels()),
-        ordinary_(background_of(pictures)) {}
+        ordinary_(ordinary_of(evenly_of((int64_t)pictures.size(), kChosenFrom), [&](int64_t picture) {
+          const Database& rows = pictures.rows;
+          return hash_of(rows.vectors, rows.bytes, rows.dimensions(), pictures.pictures[picture].begin);
+        })) {}
 
   Drawn drawn(const Points& points, bool mirror, double turn, double step = kTurnStep) const {
     return {kernels_, points, settings_, pictures_.rows.bytes, mirror, turn, step};

@@ -249,7 +249,11 @@ def _means(
 ) -> NDArray[np.float32]:
     """The mean of each kind, drawn towards that in general where it is rare; a row counts `weight` times."""
     if prior is None:
-        return rows.mean(axis=0, keepdims=True, dtype=np.float64).astype(np.float32) if len(rows) else np.zeros((1, rows.shape[1]), np.float32)
+        return (
+            rows.mean(axis=0, keepdims=True, dtype=np.float64).astype(np.float32)
+            if len(rows)
+            else np.zeros((1, rows.shape[1]), np.float32)
+        )
     kinds = kinds_of(rows, prior)
     counts = weight * np.bincount(kinds, minlength=len(prior))
     # In double precision sums of what is stored are exact, in whatever order.

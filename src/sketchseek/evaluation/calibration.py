@@ -11,19 +11,33 @@ Learning 16, 2023.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..search.confidence import HEARD, Judgement, Logistic, Model, heard, question
-from ..search.core import ABSENT, CLOSEST, LIKELY, QUESTIONS
+from ..search.confidence import HEARD, Judgement, Logistic, Model, heard, models, question
+from ..search.core import ABSENT, CLOSEST, CORE, LIKELY, QUESTIONS
 from .open_set import Trial
 
 Floats = NDArray[np.float64]
 Terms = tuple[tuple[str, str], ...]
+
+
+class Heard(NamedTuple):
+    """What models hear: of a search, and of a hit."""
+
+    of_search: Terms
+    of_hit: Terms
+
+    @classmethod
+    def shipped(cls) -> Heard:
+        """What those that ship do, with a network."""
+        model = models()["efficientnet"]
+        return cls(model.present.terms, model.hit.terms)
+
 
 PAGE = 10
 """Hits of a first page."""
@@ -33,72 +47,7 @@ UNTRUE = 0.1
 """At most so often it may be untrue when it is said."""
 NEVER = -50.0
 """Log-odds that no search has: below them nothing is said."""
-FAR_OUT: Final = 4.0
 _ENOUGH = 25  # trials of a kind from which on it has a bound of its own
-
-
-def _alone(names: Iterable[str]) -> Terms:
-    return tuple((name, "one") for name in names)
-
-
-def _each_with(names: Iterable[str], other: str) -> Terms:
-    return tuple((name, other) for name in names)
-
-
-_SHAPE = ("match", "coverage", "shape z-score", "near copy", "background above by shape")
-_NETWORK = ("network cosine", "network z-score", "background above by network", "similarity to first hits")
-_SEARCH = (
-    "match margin to the second",
-    "shape margin to the tenth",
-    "shape skewness",
-    "log pictures",
-    "log length drawn",
-    "simplicity",
-    "network margin to the tenth",
-    "network skewness",
-    "agreement",
-    "nearest by network",
-    "cohesion of first hits",
-    "background similar to first hits",
-    "flat art share",
-    "mean line art",
-)
-_LIKENESS = (
-    "first five",
-    "nearest",
-    "nearest five",
-    "nearest twenty",
-    "mean of the first",
-    "best triplet",
-    "elsewhere",
-    "nearest beyond elsewhere",
-    "likeness is heard",
-)
-_TELLING = ("match", "shape z-score", "network z-score", "agreement", "nearest by network")
-_OF_THE_SEARCH: Terms = (
-    *_alone((*_SHAPE, *_NETWORK, *_SEARCH, *_LIKENESS)),
-    *_alone(f"mean {name}" for name in ("match", "shape z-score", *_NETWORK)),
-    *_each_with(_TELLING, "flat art share"),
-    *_each_with(_TELLING, "mean line art"),
-    *_each_with((*_TELLING, "nearest five", "best triplet"), "log pictures"),
-    *((name, name) for name in ("match", "simplicity", "log length drawn", "log pictures", "network z-score")),
-    ("match", "network z-score"),
-    ("match", "simplicity"),
-    ("match", "match margin to the second"),
-)
-_OF_A_HIT: Terms = (
-    *_alone((*_SHAPE, *_NETWORK, *_SEARCH, *_LIKENESS, "order score", "line art", "log rank")),
-    *_alone(f"mean {name}" for name in ("match", "network z-score", "similarity to first hits")),
-    *_each_with(("match", "near copy", "network z-score", "similarity to first hits"), "flat art share"),
-    *_each_with(("match", "network z-score", "similarity to first hits"), "mean line art"),
-    *_each_with(("match", "network z-score", "log pictures", "near copy"), "log rank"),
-    *_each_with(("network z-score", "cohesion of first hits"), "similarity to first hits"),
-    ("match", "match"),
-    ("match", "match margin to the second"),
-    ("match", "network z-score"),
-    ("match", "simplicity"),
-    ("match margin to the second", "log rank"),
-)
 
 
 def halves(categories: list[str]) -> NDArray[np.bool_]:
@@ -136,7 +85,7 @@ def fit_logistic(x: Floats, y: NDArray[np.bool_], weight: Floats, ridge: float, 
     terms = tuple(term for term, one in zip(terms, known, strict=True) if one)
     mean, scale = np.round(mean[known], 6), np.round(np.maximum(deviation[known], 1e-4), 6)
     z = (said[:, known] - mean) / scale
-    z /= np.sqrt(1 + np.square(z / FAR_OUT))
+    z /= np.sqrt(1 + np.square(z / CORE["far out"]))
 
     def loss(p: Floats) -> tuple[float, Floats]:
         total = z @ p[:-1] + p[-1]
@@ -166,28 +115,29 @@ def _by_set(chosen: Sequence[Trial], size: Sequence[int]) -> Floats:
     return np.concatenate(each)
 
 
-def fit(chosen: Sequence[Trial], ridge: float = 0.002) -> Model:
-    """The most likely models of what is there, of what is on the first page then, and of what is right then."""
+def fit(chosen: Sequence[Trial], terms: Heard | None = None, ridge: float = 0.002) -> Model:
+    """The most likely models of what is there, and of what is on the first page and what is right then."""
+    terms = terms or Heard.shipped()
     there = [t for t in chosen if t.present]
     of_search = np.stack([heard(t.evidence, t.likeness)[0] for t in chosen])
     present = np.array([t.present for t in chosen])
     weight = _by_set(chosen, [1] * len(chosen))
     hits = np.concatenate([heard(t.evidence, t.likeness) for t in there])
     return Model(
-        present=fit_logistic(of_search, present, weight, ridge, _OF_THE_SEARCH),
+        present=fit_logistic(of_search, present, weight, ridge, terms.of_search),
         first_page=fit_logistic(
             of_search[present],
             np.array([t.right[:PAGE].any() for t in there]),
             weight[present],
             ridge,
-            _OF_THE_SEARCH,
+            terms.of_search,
         ),
         hit=fit_logistic(
             hits,
             np.concatenate([t.right for t in there]),
             _by_set(there, [len(t.right) for t in there]),
             ridge / 4,
-            _OF_A_HIT,
+            terms.of_hit,
         ),
         absent=(NEVER,) * QUESTIONS,
     )
@@ -218,13 +168,16 @@ class Judged(NamedTuple):
 
 
 def with_bounds(model: Model, others: Sequence[Judged]) -> Model:
-    """The model with the thresholds that `bounds` gives, from trials that it, or one like it, was not fitted on."""
+    """The model with the thresholds that `bounds` gives, from trials that it was not fitted on."""
     return replace(model, absent=bounds(others))
 
 
 def bounds(rows: Sequence[Judged]) -> tuple[float, ...]:
-    """Log-odds of presence below which a thing is said to be absent: for each kind of question the highest that
-    keeps both promises of `threshold` on the whole, and the first of them of each set that has enough trials."""
+    """Log-odds of presence below which a thing is said to be absent.
+
+    For each kind of question the highest that keeps both promises of `threshold` on the whole, and the first
+    of them of each set that has enough trials.
+    """
     kinds = np.array([question(row.trial.evidence) for row in rows])
     absent = []
     for kind in range(QUESTIONS):
@@ -257,11 +210,11 @@ def _over_right(rows: Sequence[Judged]) -> float:
     return float(odds[at - 1]) if at else NEVER
 
 
-def judged(everything: Sequence[Trial]) -> list[Judged]:
+def judged(everything: Sequence[Trial], terms: Heard | None = None) -> list[Judged]:
     """By models that were fitted on the other half of the categories and on the other side's pictures, and by
     the bounds that these have there."""
     half = halves([t.category for t in everything])
-    rows = _crosswise(everything, [(bool(h), t.side) for h, t in zip(half, everything, strict=True)])
+    rows = _crosswise(everything, [(bool(h), t.side) for h, t in zip(half, everything, strict=True)], terms)
     out = []
     for side in sorted({t.side for t in everything}):
         others = [row for row in rows if row.trial.side != side] or rows
@@ -270,18 +223,15 @@ def judged(everything: Sequence[Trial]) -> list[Judged]:
     return out
 
 
-def of_other_sets(everything: Sequence[Trial]) -> list[Judged]:
-    """By models that were fitted on other sets; what slips of the pen look like is known to all."""
-    return _crosswise(everything, [(t.name,) for t in everything])
-
-
-def _crosswise(everything: Sequence[Trial], part: Sequence[tuple[Any, ...]]) -> list[Judged]:
+def _crosswise(
+    everything: Sequence[Trial], part: Sequence[tuple[Any, ...]], terms: Heard | None
+) -> list[Judged]:
     """Each part by what was fitted on those that have nothing in common with it, as far as there are any."""
     out: list[Judged] = []
     for name in sorted(set(part)):
         others = [t for t, p in zip(everything, part, strict=True) if _apart(p, name)]
         others = others or [t for t, p in zip(everything, part, strict=True) if p != name]
-        model = fit(others)
+        model = fit(others, terms)
         mine = (t for t, p in zip(everything, part, strict=True) if p == name)
         out += [Judged(t, model.judge(t.evidence, t.likeness)) for t in mine]
     return out

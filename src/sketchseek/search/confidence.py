@@ -1,4 +1,4 @@
-"""Confidence: the chance that a hit is right, that the first page has one, and that the thing is there at all.
+"""Confidence: the chance that a hit is right, that the first page has one, that the thing is there at all.
 
 Logistic models of the evidence, three for searches by shape alone and three for each network that sees
 drawings: data, which the engine judges by (src/cpp/search/confidence.hpp). benchmarks/confidence.py fits them
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..shape.engine import _engine
-from .core import EVIDENCE, LIKENESS, QUESTIONS, VERDICTS
+from .core import EVIDENCE, LIKENESS, VERDICTS
 
 Floats = NDArray[np.float64]
 
@@ -58,8 +58,8 @@ class Logistic:
 class Judgement:
     """What is said of an answer.
 
-    confidence : (k,) of hits, strictly falling. present : the chance that the thing is there. first_page : the
-    chance that it is among the first ten. verdict : one of `VERDICTS`.
+    confidence : (k,) of hits, strictly falling. present : the chance that the thing is there. first_page :
+    the chance that it is among the first ten. verdict : one of `VERDICTS`.
     """
 
     confidence: Floats
@@ -145,6 +145,8 @@ def models() -> dict[str, Model]:
 
 def _frozen(document: dict[str, Any]) -> dict[str, Any]:
     def tuples(value: Any) -> Any:
-        return tuple(map(tuples, value)) if isinstance(value, Sequence) and not isinstance(value, str) else value
+        return (
+            tuple(map(tuples, value)) if isinstance(value, Sequence) and not isinstance(value, str) else value
+        )
 
     return {name: tuples(value) for name, value in document.items()}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..shape.engine import Ids, _engine
+from ..shape.engine import Ids
 from .candidates import Candidates, ShapeScores, drawn_for
 from .confidence import model_for
 from .core import EVIDENCE, PLACE, VERDICTS
@@ -27,8 +27,8 @@ Floats = NDArray[np.float64]
 class Answer:
     """A ranking of pictures.
 
-    present : in [0, 1], the chance that the collection has the thing at all. first_page : the chance that it is
-        among the first ten. verdict : what is said of both (`core.VERDICTS`).
+    present : in [0, 1], the chance that the collection has the thing at all. first_page : the chance that
+        it is among the first ten. verdict : what is said of both (`core.VERDICTS`).
     pictures : (n,) by number, best first. order : (n,) what orders them, falling.
     confidence : (n,) in [0, 1], the chance of each to be right; falls strictly.
     evidence : (n, F) what they were judged by (`core.EVIDENCE`). likeness : (L,) the same of the whole search
@@ -61,7 +61,7 @@ def look(shape: ShapeScores, found: Candidates, *, count: int | None = None, pla
     background = None
     if part:
         rows, pictures = part.local(rows, pictures)
-        ordinary = view.collection.whole(_engine.background(len(view)))
+        ordinary = view.collection.whole(view.collection.ordinary)
         background = view.collection.engine.scores(shape.query_of_hits, ordinary, options.threads)
     answer = here.core.look(
         drawn_for(here, shape.points, options) if part else shape.drawn,
