@@ -19,7 +19,7 @@ PYTEST_ARGS ?=
 SUITE := -n 2 --dist worksteal # two at a time: most tests wait for a browser or a server (PYTEST_ARGS='-n 0': one by one)
 TORCH ?= # which torch `make test-gpu` installs: 'torch==2.13.0'
 
-.PHONY: demo test wasm npm site test-cluster test-gpu test-lowest sanitize browser lint bench docs results wheel test-wheel cross portability clean
+.PHONY: demo test wasm npm site test-cluster test-gpu test-lowest sanitize browser lint bench docs readme figures results wheel test-wheel cross portability clean
 .DELETE_ON_ERROR:
 
 $(BIN)/python:
@@ -91,11 +91,19 @@ lint: $(VENV)/.dev ## style and types
 bench: $(VENV)/.dev ## speed of every method and its peers
 	$(BIN)/sketchseek bench $(ARGS)
 
-results: $(VENV)/.dev ## docs/results.md and its figures, from the development sets
+results: $(VENV)/.dev ## docs/results.json, from which the documentation takes its figures, from the development sets
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/results.py $(ARGS)
 
-docs: $(VENV)/.dev ## the documentation as a site in build/site
-	$(BIN)/mkdocs build --quiet
+docs: $(VENV)/.dev ## the documentation as a site in build/site; stops where a figure is typed
+	NO_MKDOCS_2_WARNING=1 DISABLE_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --quiet
+
+readme: $(VENV)/.dev ## README.md from docs/site/README.md and docs/results.json
+	$(BIN)/python docs/site/figures.py
+
+figures: $(VENV)/.dev ## the figures of the documentation that need no data set
+	for name in landscape windows pruning; do $(BIN)/sketchseek figure $$name --out docs/figures/$$name.png || exit 1; done
+	$(BIN)/sketchseek contours "$$($(BIN)/python -c 'import sklearn; print(sklearn.__path__[0])')/datasets/images/china.jpg" \
+	  --out docs/figures/seen.png
 
 $(TOOLS)/.made: Makefile
 	$(PYTHON) -m venv $(TOOLS)

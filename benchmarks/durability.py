@@ -467,12 +467,13 @@ PARTS = (".lance/data", ".lance/_versions", ".lance/_deletions", "/seal", "/snap
 
 
 def troubles(trials: int, seed: int = 0, pictures: int = 16) -> dict[str, Any]:
-    """One trouble at a time, for a copy of one index: something is asked of it, then all is well again.
+    """One trouble, or two, for a copy of one index: something is asked of it, then all is well again.
 
-    Calls of the system fail, words move within pages, files are replaced between walk and commit; a drive is
-    not plugged in or not mounted, a folder is away. Nothing that the index knew may be missing afterwards,
-    and after a last run it is as one made afresh. Where there is no snapshot and a file can't be read at all,
-    nothing names its pictures that are away: this must be said, and they come back by the last run.
+    Calls of the system fail, words move within pages, both at once, files are replaced between walk and
+    commit; a drive is not plugged in or not mounted, a folder is away. Nothing that the index knew may be
+    missing afterwards, and after a last run it is as one made afresh. Where there is no snapshot and a file
+    can't be read at all, nothing names its pictures that are away: this must be said, and they come back by
+    the last run.
     """
     pick = random.Random(seed)
     found: dict[str, Any] = {"trials": trials, "by kind": Counter(), "said": 0, "named by nothing": 0}
@@ -496,7 +497,7 @@ def troubles(trials: int, seed: int = 0, pictures: int = 16) -> dict[str, Any]:
             where = Path(scratch, "index")
             shutil.copytree(whole, where)
             kind = pick.choice(
-                ["call", "call", "call", "words", "replaced"] if HAS_FAULTS else ["words", "replaced"]
+                ["call", "call", "call", "words", "both", "replaced"] if HAS_FAULTS else ["words", "replaced"]
             )
             name = one_trouble(where, folder, drive, kind=kind, pick=pick, found=found)
             found["by kind"][kind] += 1
@@ -531,19 +532,20 @@ def one_trouble(
     away = pick.choice([None, "unplugged", "unmounted", "folder"])
     number, calls, part = pick.choice(ERRORS), pick.choice([1, 2, 4, 8, 100]), pick.choice(PARTS)
     call = pick.choice(KINDS)
-    what = f"{call} {errno.errorcode[number]} x {calls} {part}" if kind == "call" else kind
+    calls_fail = kind in ("call", "both")
+    what = f"{kind}: {call} {errno.errorcode[number]} x {calls} {part}" if calls_fail else kind
     name = f"{what}, {away or 'all'} there, {act}"
     if pick.random() < 0.5:
         for snapshot in where.glob("snapshot-*.bin"):
             snapshot.unlink()
     trouble: Any = nullcontext()
-    if kind == "words":
+    if kind in ("words", "both"):
         spoil(
             pick.choice(sorted([*where.glob("*.lance/data/*"), *where.glob("snapshot-*.bin")])), "words", pick
         )
-    elif kind == "replaced":
+    if kind == "replaced":
         trouble = replacing(pick.sample(sorted(folder.glob("[01]/*.png")), 4), pick)
-    else:
+    elif calls_fail:
         trouble = faults(call, number, calls, part)
     told: list[str] = []
     try:

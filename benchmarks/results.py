@@ -1,9 +1,10 @@
-"""Writes docs/results.md and its figures from the development sets: `make results`.
+"""Writes docs/results.json, from which the documentation takes every figure, and plots: `make results`.
 
-    python benchmarks/results.py [--jobs N] [--only SECTION ...] [--out FILE]
+    python benchmarks/results.py [--jobs N] [--only SECTION ...] [--print]
 
-Contours and the network's features are remembered between runs (as `sketchseek evaluate` does); everything
-else is computed anew. What is said about the figures is in benchmarks/results.md.
+Each section is written as soon as it is measured. Contours and the network's features are remembered between
+runs (as `sketchseek evaluate` does); everything else is computed anew. What is said about the figures is in
+docs/research/results.md.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import expansion
 import large_scale
 import planted
 import statements
+from record import record
 from sketchseek.errors import SketchseekError
 from sketchseek.evaluation import ablations, figures, paper
 from sketchseek.evaluation.datasets import AnnotatedQuery, DataSet, data_folder, load
@@ -488,28 +490,24 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--jobs", type=int)
-    parser.add_argument("--only", nargs="+", choices=SECTIONS, help="print these sections instead of writing")
-    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "results.md")
+    parser.add_argument("--only", nargs="+", choices=SECTIONS, help="these sections; the others stay")
+    parser.add_argument("--print", action="store_true", help="print the tables instead of writing them")
     args = parser.parse_args()
     results = Results(args.jobs)
-    tables = {}
     for name in args.only or SECTIONS:
         started = time.monotonic()
         try:
-            tables[name] = SECTIONS[name](results)
+            found = SECTIONS[name](results)
         except SketchseekError as error:
             sys.exit(str(error))
         say(f"{name}: {time.monotonic() - started:.0f} s")
-        if args.only:
-            print(f"{tables[name]}\n", flush=True)
-    if args.only:
-        return
-    for name in ("alignment", "detection", "hits"):
-        figures.draw(name, FIGURES / f"{name}.png")
-    text = (ROOT / "benchmarks" / "results.md").read_text(encoding="utf-8")
-    for name, found in tables.items():
-        text = text.replace(f"{{{name}}}", found)
-    args.out.write_text(text, encoding="utf-8")
+        if args.print:
+            print(f"{found}\n", flush=True)
+        else:
+            record(name, found, f"python benchmarks/results.py --only {name}", of="the development sets")
+    if not (args.only or args.print):
+        for name in ("alignment", "detection", "hits"):
+            figures.draw(name, FIGURES / f"{name}.png")
 
 
 def say(line: str) -> None:

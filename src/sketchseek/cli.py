@@ -263,6 +263,12 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     p.add_argument(
         "--title", metavar="TEXT", help="what the collection is called (default: as it was published before)"
     )
+    p.add_argument(
+        "--iiif",
+        metavar="ADDRESS",
+        help="where the site will be, such as https://example.org/icons/: writes the pictures as canvases "
+        "for viewers of IIIF, too",
+    )
     p.add_argument("--json", action="store_true", help="print one JSON document")
 
     p = command("cluster", run_cluster, "say what is served on a Ray cluster, or restart it piece by piece")
@@ -611,11 +617,17 @@ def run_publish(args: argparse.Namespace) -> int:
     """`publish`."""
     from .index import Index
 
-    return _publish(Index.open(args.index), args.site, args.links, args.title, args.json)
+    return _publish(Index.open(args.index), args.site, args.links, args.title, args.json, iiif=args.iiif)
 
 
 def _publish(
-    index: Index, site: str, links: str | None = None, title: str = "", as_json: bool = False
+    index: Index,
+    site: str,
+    links: str | None = None,
+    title: str = "",
+    as_json: bool = False,
+    *,
+    iiif: str | None = None,
 ) -> int:
     from pathlib import Path
 
@@ -626,7 +638,7 @@ def _publish(
 
     with shown(sys.stderr) as progress:
         report = publish(
-            index, Path(site), links=Path(links) if links else None, title=title, progress=progress
+            index, Path(site), links=Path(links) if links else None, title=title, iiif=iiif, progress=progress
         )
     if unused := report["unused_labels"]:
         some = ", ".join(map(printable, unused[:5])) + ", ..." * (len(unused) > 5)

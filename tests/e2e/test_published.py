@@ -190,6 +190,41 @@ def test_the_same_hits_as_the_index(visit: Callable[..., Page], site: str, index
     assert swapped < 10
 
 
+def test_hits_are_annotations_as_the_server_gives_them(
+    visit: Callable[..., Page], served: tuple[Path, str], shape_index: Path
+) -> None:
+    from sketchseek.server.iiif import Canvas, annotation
+
+    folder, address = served
+    own, index = f"{address}canvases/", Index.open(shape_index)
+    publish(index, folder / "canvases", iiif=own)
+    page = visit(own)
+    strokes = [[list(point) for point in [*STAR, STAR[0]]]]
+    found = page.evaluate(
+        """async ([site, strokes]) => {
+          const collection = await (await import(`${site}collection.js`)).open(site);
+          const answer = await collection.search(strokes, { k: 4 });
+          return collection.annotations(answer, "https://example.org/answer");
+        }""",
+        [own, strokes],
+    )
+    sketch = Sketch.from_strokes(strokes)
+    hits = index.search(sketch, 4, expand=0, blend=0, turn=0, method="exhaustive")
+    numbers = {index.view.id(i): i for i in range(len(index))}
+    root = f"{own}iiif/manifest.json"
+    for one, hit in zip(found["items"], hits, strict=True):
+        there = f"{root}/canvas/{numbers[hit.id]}"
+        canvas = Canvas(there, root, Path(hit.picture).name, hit.width, hit.height, {})
+        wanted = annotation(hit, sketch, f"https://example.org/answer#{hit.rank}", canvas)
+        svg, other = (x["target"]["selector"][1].pop("value") for x in (one, wanted))
+        assert one == wanted
+        points, others = (
+            np.array(re.findall(r"-?[\d.]+(?=[ ,LM\"])", x.split(" d=")[1]), float) for x in (svg, other)
+        )
+        assert len(points) == len(others)
+        assert points == pytest.approx(others, abs=0.6)
+
+
 def test_turned_and_not_mirrored(visit: Callable[..., Page], site: str, index: Index) -> None:
     page = visit(site)
     strokes = json.loads(drawings()["heart"].read_text())["strokes"]

@@ -1,27 +1,19 @@
 """The how-to and the examples in docstrings are run as they stand."""
 
 import doctest
-import re
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
-HOWTO = ROOT / "docs" / "howto-feature-maps.md"
+HOWTO = ROOT / "docs" / "how-to" / "feature-maps.md"
 
 
 def test_the_how_to_runs():
     results = doctest.testfile(str(HOWTO), module_relative=False)
     assert results.attempted > 25
     assert results.failed == 0
-
-
-def test_the_readmes_example_of_maps_runs():
-    (example,) = re.findall(r"```python\n(import numpy.*?)```", (ROOT / "README.md").read_text(), re.S)
-    said = {}
-    exec(example, said)
-    assert said["maps"].transform(said["x"]).shape == (100, 13)
 
 
 @pytest.mark.parametrize(

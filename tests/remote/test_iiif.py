@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
+from contextlib import suppress
+from copy import deepcopy
+from urllib.request import Request
 
 import pytest
 from museum import FULL, Museum
@@ -12,7 +16,7 @@ from sketchseek import Index
 from sketchseek.errors import SketchseekError
 from sketchseek.remote import Item, polite
 from sketchseek.remote.iiif import IIIF
-from sketchseek.remote.polite import Polite, check_address
+from sketchseek.remote.polite import Answer, Polite, check_address
 
 
 def polygon(corners: int, turn: float = 0.0, flat: float = 1.0) -> list[tuple[float, float]]:
@@ -181,6 +185,142 @@ def test_a_document_of_another_place_does_not_lead_here():
             pass
 
     assert list(IIIF(Web()).items("https://museum.example/c", Nothing())) == []
+
+
+class Web(Polite):
+    """A web of made-up documents. asked : the addresses that were."""
+
+    def __init__(self, documents):
+        self.documents, self.asked = documents, []
+
+    def document(self, url, tags=None):
+        self.asked.append(url)
+        if url not in self.documents:
+            raise SketchseekError(f"{url} answers with status 404.")
+        return self.documents[url], {}
+
+    def get(self, url, *_, **__):
+        self.asked.append(url)
+        return Answer(b"a picture", {})
+
+
+class Nothing:
+    """Nothing is remembered."""
+
+    def get(self, key):
+        return None
+
+    def put(self, key, value):
+        json.dumps(value)
+
+
+def read_all(web, root):
+    """What an index has of an address: its pictures, each with a size that a table can hold."""
+    source, found = IIIF(web), []
+    with suppress(SketchseekError):
+        for item in source.items(root, Nothing()):
+            assert 0 <= item.stat.size < 2**63
+            found.append(item.name)
+            with suppress(SketchseekError):
+                source.fetch(item)
+    return found
+
+
+IMAGE_2 = {"@id": "https://m.example/s2", "profile": "http://iiif.io/api/image/2/level0.json"}
+IMAGE_3 = {"id": "https://m.example/s", "type": "ImageService3", "sizes": [{"width": 500, "height": 250}]}
+BODY = {"id": "https://m.example/i.jpg", "type": "Image", "width": 2000, "height": 1000, "service": [IMAGE_3]}
+WEB = {
+    "https://m.example/3": {
+        "type": "Manifest",
+        "label": {"en": ["a"]},
+        "homepage": [{"id": "https://m.example/h"}],
+        "items": [
+            {"id": "https://m.example/c", "width": 9, "height": 9, "items": [{"items": [{"body": BODY}]}]}
+        ],
+    },
+    "https://m.example/2": {
+        "@type": "sc:Manifest",
+        "license": "free",
+        "sequences": [
+            {"canvases": [{"@id": "https://m.example/c2", "images": [{"resource": {"service": IMAGE_2}}]}]}
+        ],
+    },
+    "https://m.example/both": {
+        "type": "Collection",
+        "items": [{"id": "https://m.example/3"}, "https://m.example/2"],
+    },
+    "https://m.example/changes": {"type": "OrderedCollection", "last": {"id": "https://m.example/page"}},
+    "https://m.example/page": {
+        "orderedItems": [{"type": "Create", "object": {"id": "https://m.example/3", "type": "Manifest"}}],
+        "prev": {"id": "https://m.example/page0"},
+    },
+    "https://m.example/s2/info.json": {"sizes": [{"width": 90, "height": 60}]},
+}
+NESTED = json.loads("[" * 400 + "]" * 400)
+LABELS: dict = {}
+for _ in range(400):
+    LABELS = {"en": LABELS}
+
+
+NUMBERS = (None, True, -1, 0, 1e308, math.inf, math.nan, 10**30)
+STRANGE = (*NUMBERS, "", "a b", "\ud800", "http://[", "9" * 5000, [], {}, [None], [[]], NESTED, LABELS)
+
+
+def places(value, path=()):
+    """Where anything stands in a document."""
+    yield path
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, one in inner:
+        yield from places(one, (*path, key))
+
+
+def with_strange(document, path, strange):
+    """The document with something else at a place."""
+    if not path:
+        return strange
+    copy = deepcopy(document)
+    at = copy
+    for key in path[:-1]:
+        at = at[key]
+    at[path[-1]] = strange
+    return copy
+
+
+@pytest.mark.parametrize(
+    "strange",
+    STRANGE,
+    ids=lambda value: repr(value)[:12],
+)  # fmt: skip
+def test_whatever_stands_in_a_document_costs_a_sentence_at_most(strange):
+    for url, document in WEB.items():
+        roots = (
+            ["https://m.example/changes"] if url.endswith(("page", "changes")) else ["https://m.example/both"]
+        )
+        for path in places(document):
+            for root in [*roots, url]:
+                read_all(Web({**WEB, url: with_strange(document, path, strange)}), root)
+
+
+def test_the_web_leads_to_nothing_on_this_machine():
+    for here in (
+        "http://127.0.0.1:1/x",
+        "http://localhost/x",
+        "https://0.0.0.0/x",
+        "https://[::ffff:127.0.0.1]/x",
+    ):
+        for url, document in WEB.items():
+            for path in places(document):
+                if path and path[-1] in ("id", "@id", 1):
+                    for root in ("https://m.example/both", "https://m.example/changes"):
+                        web = Web(
+                            {**WEB, url: with_strange(document, path, here), here: WEB["https://m.example/3"]}
+                        )
+                        read_all(web, root)
+                        assert not [asked for asked in web.asked if asked.startswith(here)]
+        asked = Request("https://m.example/a")
+        with pytest.raises(SketchseekError, match="on this machine"):
+            polite._SamePlace().redirect_request(asked, None, 302, "Found", {}, here)
+    assert read_all(Web(WEB), "https://m.example/both") == ["https://m.example/c", "https://m.example/c2"]
 
 
 def test_a_picture_is_compared_by_what_is_asked_for():

@@ -55,6 +55,15 @@ def large_pictures() -> dict[str, bytes]:
         file = io.BytesIO()
         image.save(file, kind, **{"WEBP": {"method": 0}, "AVIF": {"speed": 10}}.get(kind, {}))
         files[kind] = file.getvalue() if kind != "TIFF" else float_tiff(side)
+    for mode, kind, side in (("RGBA", "PNG", 5600), ("LA", "TIFF", 5600), ("RGBA", "WEBP", 4200)):
+        grey = Image.new("L", (side, side), 255)
+        ImageDraw.Draw(grey).ellipse((500, 900, side - 600, side - 500), outline=0, width=90)
+        image = Image.merge(mode, [grey] * (len(mode) - 1) + [Image.new("L", grey.size, 255)])
+        file = io.BytesIO()
+        image.save(
+            file, kind, **{"TIFF": {"compression": "tiff_deflate"}, "WEBP": {"method": 0}}.get(kind, {})
+        )
+        files[f"{kind} {mode}"] = file.getvalue()
     return files
 
 

@@ -85,6 +85,8 @@ export class Collection {
   readonly examples: (Picture & { strokes: [number, number][][] })[];
   /** The best pictures. A search that is overtaken by a newer one rejects with an AbortError. */
   search(strokes: readonly Stroke[], options?: SearchOptions): Promise<Answer>;
+  /** An answer as a IIIF AnnotationPage; null where the site was published without `--iiif`. */
+  annotations(answer: Pick<Answer, "hits">, address?: string): Record<string, unknown> | null;
   /** The address of a small picture of a hit. */
   thumbnail(picture: Pick<Picture, "id">): Promise<string>;
   /** Ends the workers: it cannot be searched any more. */

@@ -20,7 +20,7 @@ from .svg import is_svg
 from .svg_render import render_svg
 
 THUMBNAIL_SIDE = 256
-BAND_PIXELS = 2**22
+BAND_PIXELS = 2**20
 """How many pixels of a large picture are worked on at once."""
 FORMATS = ("JPEG", "PNG", "WEBP", "AVIF", "HEIF", "TIFF", "BMP", "GIF")
 
@@ -209,21 +209,29 @@ def _resize(image: Image.Image, size: tuple[int, int]) -> Image.Image:
     levels = _levels(image)
     # As Pillow's `reducing_gap=3` does: blocks leave three times as many pixels as are wanted.
     x, y = (max(1, int(have / want / 3)) for have, want in zip(image.size, size, strict=True))
-    if x == y == 1 and image.mode not in ("I", "F"):  # those are worked on in numbers of several bytes
-        small = _eight_bit(image, levels)
-    else:
-        rows = max(1, BAND_PIXELS // (width * y)) * y
-        bands = [(top, min(top + rows, height)) for top in range(0, height, rows)]
-        parts = [_eight_bit(image.crop((0, top, width, end)), levels).reduce((x, y)) for top, end in bands]
-        small = Image.new(parts[0].mode, (parts[0].width, sum(part.height for part in parts)))
-        for (top, _), part in zip(bands, parts, strict=True):
-            small.paste(part, (0, top // y))
+    as_it_is = image.mode in ("L", "RGB") or (image.mode not in ("I", "F") and width * height <= BAND_PIXELS)
+    is_direct = x == y == 1 and as_it_is
+    small = _eight_bit(image, levels) if is_direct else _averaged(image, levels, x, y)
     if image.size != size:
         shrinks = size[0] < width or size[1] < height
         # Lanczos keeps detail when shrinking; enlarging with it would ring, and rings look like edges.
         how = Image.Resampling.LANCZOS if shrinks else Image.Resampling.BICUBIC
         small = small.resize(size, how, (0, 0, width / x, height / y))
     return small.convert("RGBA") if small.mode == "RGBa" else small.convert("RGB")
+
+
+def _averaged(image: Image.Image, levels: tuple[float, float], x: int, y: int) -> Image.Image:
+    """The same as `_eight_bit`, averaged over blocks of x * y pixels, in bands of rows."""
+    width, height = image.size
+    rows = max(1, BAND_PIXELS // (width * y)) * y
+    out: Image.Image | None = None
+    for top in range(0, height, rows):
+        band = image.crop((0, top, width, min(top + rows, height)))
+        part = _eight_bit(band, levels).reduce((x, y))
+        out = out or Image.new(part.mode, (part.width, -(-height // y)))
+        out.paste(part, (0, top // y))
+    assert out is not None
+    return out
 
 
 def _levels(image: Image.Image) -> tuple[float, float]:

@@ -131,7 +131,7 @@ def _is_comic_page(name: str) -> bool:
 def _natural(name: str) -> list[tuple[int, str]]:
     """Page 10 after page 9, as people number them."""
     return [
-        (int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d{1,18})", name.lower())
+        (int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d{1,18})", name.lower())
     ]
 
 

@@ -20,11 +20,12 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from ..errors import SketchseekError
-from ..remote import is_remote, items_of
+from ..remote import Item, is_remote, items_of
 from ..search.confidence import models
 from ..search.core import EVIDENCE
 from ..search.layout import Layout
 from ..storage.location import Location
+from .canvases import FOLDER, Canvases, checked_address
 from .names import SCHEMES, Label, labelled, published_names, read_labels
 from .parts import Parts, distinct, packed, put
 
@@ -56,15 +57,18 @@ def publish(
     *,
     links: Path | None = None,
     title: str | None = None,
+    iiif: str | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Write the pictures of an index as a site that searches itself in the browser, into a folder of its own.
 
     links : a CSV or JSON of titles and links (`read_labels`). title : what the collection is called; None for
         what it was called when it was published there before, if it was.
+    iiif : the address at which the site will be, to write its pictures as canvases for viewers of IIIF, too.
     progress : told how many thumbnails of how many are written.
     """
     engines = _engines()
+    canvases = None if iiif is None else Canvases(site, checked_address(iiif))
     before, called = _check_site(site)
     title = called if title is None else title
     labels = read_labels(links) if links is not None else {}
@@ -74,7 +78,8 @@ def publish(
     paths = [view.path(i) for i in range(len(view))]
     names = published_names(paths)
     shown, unused = labelled(paths, names, labels)
-    shown = _of_sources(index, paths, shown)
+    items = items_of(Location(index.location)) if any(map(is_remote, paths)) else {}
+    shown = _of_sources(items, paths, shown)
     parts = Parts(site)
     layout = Layout.of(view)
     different, which = distinct(layout.codes)
@@ -86,6 +91,13 @@ def publish(
     ids = [view.id(i) for i in range(len(view))]
     thumbnails, places = _thumbnails(index, ids, parts, progress)
     tables: list[np.ndarray[Any, Any]] = [layout.pictures, places, which, layout.frames, layout.synthetic]
+    begin = _beginning(index)
+    columns = {"picture": names, "title": [x.title for x in shown], "link": [x.link for x in shown]}
+    if canvases is not None:
+        called_so = [label.title or name for label, name in zip(shown, names, strict=True)]
+        columns |= canvases.write(index, paths, called_so, items)
+        canvases.answer(index, [example["strokes"] for example in begin["examples"]])
+        parts.written |= canvases.written
     manifest: dict[str, Any] = {
         "format": FORMAT,
         "title": title,
@@ -99,9 +111,9 @@ def publish(
         "model": models()["shape"].numbers.tolist(),
         "codes": codes,
         "tables": parts.add_packed("tables", b"".join(table.tobytes() for table in tables)),
-        "names": parts.add_packed("names", _names(names, shown)),
+        "names": parts.add_packed("names", _packed(columns)),
         "thumbnails": thumbnails,
-        "begin": _beginning(index),
+        "begin": begin,
     }
     manifest["version"] = hashlib.blake2b(json.dumps(manifest).encode(), digest_size=8).hexdigest()
     code = dict(_code(title, engines))
@@ -126,11 +138,8 @@ def publish(
     }
 
 
-def _of_sources(index: Index, paths: list[str], shown: list[Label]) -> list[Label]:
+def _of_sources(items: dict[str, Item], paths: list[str], shown: list[Label]) -> list[Label]:
     """Of pictures that live elsewhere, what their sources say, where nobody here has said something."""
-    if not any(map(is_remote, paths)):
-        return shown
-    items = items_of(Location(index.location))
     found = []
     for path, label in zip(paths, shown, strict=True):
         item = items.get(path.partition("#")[2]) if is_remote(path) else None
@@ -164,6 +173,9 @@ def _check_site(site: Path) -> tuple[set[str], str]:
         if known["format"].startswith("sketchseek site"):
             title = known.get("title")
             files = {f"data/{path.name}" for path in (site / "data").glob("*.bin")}
+            files |= {
+                f"{FOLDER}/{p.name}" for kind in ("json", "webp") for p in (site / FOLDER).glob(f"*.{kind}")
+            }
             return files, title if isinstance(title, str) else ""
     except (OSError, ValueError, LookupError, AttributeError, TypeError):
         pass
@@ -202,9 +214,8 @@ def _beginning(index: Index) -> dict[str, Any]:
     }
 
 
-def _names(names: list[str], labels: list[Label]) -> bytes:
-    """Names, and titles and links where there are any, by columns."""
-    columns = {"picture": names, "title": [x.title for x in labels], "link": [x.link for x in labels]}
+def _packed(columns: dict[str, list[str]]) -> bytes:
+    """What the pictures are called, and whatever else there is of any of them, by columns."""
     return json.dumps({name: column for name, column in columns.items() if any(column)}).encode()
 
 

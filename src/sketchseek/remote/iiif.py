@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
 from ..errors import SketchseekError
 from . import Item, Kept
-from .polite import Polite, is_loopback
+from .polite import Polite, may_lead
 
 SIDE = 1200
 """Pixels of the longer side that a picture is asked for with."""
 MAX_DEPTH = 8
 MAX_MANIFESTS = 100_000
 MAX_CANVASES = 20_000
+LONGEST = 10_000_000
+"""Pixels of a side; what claims more says nothing."""
 GONE = ("Delete", "Remove", "Move")
+STRANGE = (TypeError, ValueError, KeyError, AttributeError, IndexError, OverflowError, RecursionError)
+"""What a document leads to that is otherwise than IIIF says."""
+_ADDRESS = re.compile(r"[^\s\ud800-\udfff]+")
 
 Json = dict[str, Any]
 
@@ -29,26 +35,26 @@ class IIIF:
     def items(self, root: str, kept: Kept) -> Iterator[Item]:
         """The canvases of all manifests that an address leads to."""
         seen: set[str] = set()
-        local = is_loopback(urlsplit(root).hostname or "")
         waiting = [(root, 0)]
         while waiting:
             url, depth = waiting.pop(0)
-            if url in seen or not _may_ask(url, local):
+            if url in seen or not may_lead(root, url):
                 continue
             seen.add(url)
             if depth > MAX_DEPTH or len(seen) > MAX_MANIFESTS:
                 raise SketchseekError(f"{root} leads to more than {MAX_MANIFESTS:,} manifests, or too deep.")
-            known = self._known(url, kept, first=url == root)
+            known = self._known(url, kept, root)
             waiting += [(address, depth + 1) for address in known["leads"]]
-            yield from (Item(**one) for one in known["items"])
+            found = (Item(**one) for one in known["items"])
+            yield from (item for item in found if may_lead(root, item.reference.partition(" ")[0]))
 
-    def _known(self, url: str, kept: Kept, first: bool) -> Json:
+    def _known(self, url: str, kept: Kept, root: str) -> Json:
         """What a document says, read again where it has changed; of one that is gone, what it said before."""
         before = kept.get(f"iiif {url}")
         try:
             document, tags = self._ask.document(url, before and before["tags"])
         except SketchseekError:
-            if first or before is None:
+            if url == root or before is None:
                 raise
             return before
         if document is None and before is not None:
@@ -56,8 +62,8 @@ class IIIF:
         if not isinstance(document, dict):
             raise SketchseekError(f"{url} is no IIIF manifest or collection.")
         try:
-            leads, items = self._understood(document, url)
-        except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
+            leads, items = self._understood(document, url, root)
+        except STRANGE as error:
             raise SketchseekError(
                 f"{url} is no IIIF manifest or collection that can be understood."
             ) from error
@@ -65,7 +71,7 @@ class IIIF:
         kept.put(f"iiif {url}", known)
         return known
 
-    def _understood(self, document: Json, url: str) -> tuple[list[str], list[Json]]:
+    def _understood(self, document: Json, url: str, root: str) -> tuple[list[str], list[Json]]:
         kind = str(document.get("type") or document.get("@type") or "").rpartition(":")[2]
         if kind == "Manifest":
             return [], list(_canvases(document, url))
@@ -74,15 +80,15 @@ class IIIF:
             parts += [*_list(document.get("manifests")), *_list(document.get("collections"))]
             return [_id(part) for part in parts if _id(part)], []
         if kind == "OrderedCollection":
-            return self._changed(document), []
+            return self._changed(document, root), []
         raise SketchseekError(f"{url} is no IIIF manifest or collection.")
 
-    def _changed(self, stream: Json) -> list[str]:
+    def _changed(self, stream: Json, root: str) -> list[str]:
         """The manifests that a stream of changes leaves, newest first."""
         state: dict[str, bool] = {}
         page: Any = stream.get("last") or stream.get("first")
         seen: set[str] = set()
-        while page and _id(page) not in seen and len(seen) < MAX_MANIFESTS:
+        while page and _id(page) not in seen and may_lead(root, _id(page)) and len(seen) < MAX_MANIFESTS:
             seen.add(_id(page))
             read, _ = self._ask.document(_id(page))
             for activity in reversed(_list(read.get("orderedItems"))):
@@ -109,7 +115,10 @@ class IIIF:
         whole = "full" if version < 3 else "max"
         if level == "0" and not sizes:
             info, _ = self._ask.document(f"{service}/info.json")
-            sizes = [(int(s["width"]), int(s["height"])) for s in _list(info.get("sizes"))]
+            try:
+                sizes = _sizes(info)
+            except STRANGE as error:
+                raise SketchseekError(f"{service}/info.json can't be understood.") from error
         if level == "0":
             enough = sorted(sizes, key=lambda s: (max(s) < SIDE, abs(max(s) - SIDE)))
             if not enough:
@@ -149,10 +158,10 @@ def _canvases(manifest: Json, url: str) -> Iterator[Json]:
         canvases = _list(manifest.get("items"))
     for canvas in canvases[:MAX_CANVASES]:
         found = _picture(canvas)
-        if found is None:
+        if found is None or not _id(canvas):
             continue
         reference, (width, height) = found
-        size = int(canvas.get("width") or width or 0), int(canvas.get("height") or height or 0)
+        size = _side(canvas.get("width")) or width, _side(canvas.get("height")) or height
         label = ", ".join(part for part in (title, _text(canvas.get("label"))) if part)
         yield {
             "name": _id(canvas),
@@ -178,11 +187,11 @@ def _picture(canvas: Json) -> tuple[str, tuple[int, int]] | None:
     for body in bodies:
         chosen = body.get("default") or (_list(body.get("items")) or [body])[0] if _is_choice(body) else body
         service = next((s for s in _list(chosen.get("service")) if _is_image_service(s)), None)
-        size = int(chosen.get("width") or 0), int(chosen.get("height") or 0)
-        if service is not None:
+        size = _side(chosen.get("width")), _side(chosen.get("height"))
+        if service is not None and _id(service):
             version = 3 if str(service.get("type") or service.get("@type") or "").endswith("3") else 2
             level = _level(service)
-            sizes = ";".join(f"{int(s['width'])}x{int(s['height'])}" for s in _list(service.get("sizes")))
+            sizes = ";".join(f"{width}x{height}" for width, height in _sizes(service))
             return f"{_id(service).rstrip('/')} {version} {level} {sizes}", size
         if _id(chosen) and not str(chosen.get("format", "image/")).startswith(("video", "audio", "text")):
             return _id(chosen), size
@@ -215,9 +224,15 @@ def _bytes(ask: Polite, address: str) -> bytes:
     return data
 
 
-def _may_ask(url: str, local: bool) -> bool:
-    """A document on the web does not lead to this machine."""
-    return local or not is_loopback(urlsplit(url).hostname or "")
+def _side(value: Any) -> int:
+    """A length in pixels; 0 where it is none that a picture has."""
+    return int(value) if isinstance(value, int | float) and 0 < value <= LONGEST else 0
+
+
+def _sizes(service: Json) -> list[tuple[int, int]]:
+    """The sizes in which a service has a picture at hand."""
+    found = [(_side(one.get("width")), _side(one.get("height"))) for one in _list(service.get("sizes"))]
+    return [size for size in found if min(size) > 0]
 
 
 def _list(value: Any) -> list[Any]:
@@ -227,7 +242,7 @@ def _list(value: Any) -> list[Any]:
 
 def _id(thing: Any) -> str:
     found = thing if isinstance(thing, str) else (thing.get("id") or thing.get("@id") or "")
-    return found if isinstance(found, str) else ""
+    return found if isinstance(found, str) and _ADDRESS.fullmatch(found) else ""
 
 
 def _text(label: Any) -> str:

@@ -36,9 +36,11 @@ class Answer:
 
 
 class _SamePlace(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *asked: Any, **more: Any) -> Any:
-        check_address(more.get("newurl") or asked[-1])
-        return super().redirect_request(*asked, **more)
+    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:  # noqa: PLR0917
+        check_address(newurl)
+        if not may_lead(req.full_url, newurl):
+            raise SketchseekError(f"{req.full_url} leads to {newurl}, on this machine: it is not asked.")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
 class Polite:
@@ -154,9 +156,24 @@ def check_address(url: str) -> None:
     raise SketchseekError(f"{url} is not asked: addresses begin with https://.")
 
 
+def may_lead(before: str, after: str) -> bool:
+    """Whether one address may lead to the other: the web leads nobody to this machine."""
+    return is_loopback(_host(before)) or not is_loopback(_host(after))
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+
+
 def is_loopback(host: str) -> bool:
     """Whether a name or number is this machine's own."""
+    name = host.rstrip(".").lower()
     try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+        number = ipaddress.ip_address(name)
     except ValueError:
-        return False
+        return name == "localhost" or name.endswith(".localhost")
+    mapped = getattr(number, "ipv4_mapped", None) or number
+    return bool(mapped.is_loopback or mapped.is_unspecified)

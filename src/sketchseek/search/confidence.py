@@ -12,7 +12,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -135,7 +135,7 @@ def model_for(network: str | None) -> Model:
 @lru_cache(maxsize=1)
 def models() -> dict[str, Model]:
     """Those that ship: "shape", and by networks' names those that were fitted with one."""
-    document = json.loads(files(__package__).joinpath("confidence.json").read_text())
+    document = json.loads(Path(__file__).with_name("confidence.json").read_text())
     if (document["features"], document["likeness"]) != (list(EVIDENCE), list(LIKENESS)):
         raise ValueError(
             "confidence.json was fitted on other evidence: run benchmarks/confidence.py --fit again"

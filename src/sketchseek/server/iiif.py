@@ -34,7 +34,7 @@ def annotation_page(
     items = []
     for hit in hits:
         canvas = _canvas(hit, base, about(hit.picture))
-        items.append(_annotation(hit, sketch, f"{address}#{hit.rank}", canvas))
+        items.append(annotation(hit, sketch, f"{address}#{hit.rank}", canvas))
     return {"@context": CONTEXT, "id": address, "type": "AnnotationPage", "items": items}
 
 
@@ -46,7 +46,7 @@ def hits_manifest(
     for hit in hits:
         canvas = _canvas(hit, base, about(hit.picture))
         page = {"id": f"{address}#page-{hit.rank}", "type": "AnnotationPage"}
-        page["items"] = [_annotation(hit, sketch, f"{address}#{hit.rank}", canvas)]  # type: ignore[assignment]
+        page["items"] = [annotation(hit, sketch, f"{address}#{hit.rank}", canvas)]  # type: ignore[assignment]
         items.append({**canvas.described(), "annotations": [page]})
     label = {"none": [f"{len(items)} pictures that show the drawing best"]}
     return {"@context": CONTEXT, "id": address, "type": "Manifest", "label": label, "items": items}
@@ -102,7 +102,8 @@ def own_canvas(identifier: str, picture: str, size: tuple[int, int], base: str) 
     return Canvas(f"{address}/canvas", address, name, *size, {"id": image, "format": "image/webp"})
 
 
-def _annotation(hit: Hit, sketch: Sketch, address: str, canvas: Canvas) -> dict[str, Any]:
+def annotation(hit: Hit, sketch: Sketch, address: str, canvas: Canvas) -> dict[str, Any]:
+    """A hit as an annotation of its canvas: the place as xywh, the outline as SVG."""
     x0, y0, x1, y1 = hit.box
     x, y = max(0, round(x0)), max(0, round(y0))
     width, height = max(1, round(min(x1, hit.width)) - x), max(1, round(min(y1, hit.height)) - y)

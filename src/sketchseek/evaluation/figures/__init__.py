@@ -16,6 +16,8 @@ from ...errors import SketchseekError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from ...contours.drawing import Sketch
+    from ...contours.seeing import Contours
     from ..ablations import Curves
 
 
@@ -40,6 +42,23 @@ def new_figure(**options: Any) -> Figure:
             "Figures need matplotlib. Install it with: pip install 'sketchseek[figures]'"
         ) from None
     return Figure(layout="constrained", **options)
+
+
+def pagoda() -> tuple[Contours, Sketch]:
+    """The demo's photograph of a pagoda, as the program sees it, and a drawing of it."""
+    from importlib.resources import files
+    from importlib.util import find_spec
+
+    from ...contours.detectors import get_detector
+    from ...contours.drawing import Sketch
+    from ...contours.seeing import picture_contours
+
+    spec = find_spec("sklearn")
+    if spec is None or spec.origin is None:
+        raise SketchseekError("The photograph comes with scikit-learn: pip install 'sketchseek[demo]'.")
+    photograph = Path(spec.origin).parent / "datasets" / "images" / "china.jpg"
+    drawing = files("sketchseek").joinpath("demo", "drawings", "pagoda.json").read_bytes()
+    return picture_contours(str(photograph), get_detector("neural")), Sketch.load(drawing)
 
 
 def curves(measured: dict[str, Curves], quantity: str, out: Path) -> None:

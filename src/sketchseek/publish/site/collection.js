@@ -1,4 +1,5 @@
 // A published collection: opened from its files, searched in a worker, its thumbnails taken out of their parts.
+import { annotationPage } from "./annotations.js";
 import { placed } from "./page/geometry.js";
 
 const HERE = new URL(".", import.meta.url);
@@ -190,6 +191,12 @@ export class Collection {
     if (labels.title?.[number]) known.title = labels.title[number];
     if (labels.link?.[number]) known.link = new URL(labels.link[number], this.#site).href;
     return known;
+  }
+
+  /** An answer as a IIIF AnnotationPage, as the server gives it; null where the site was published without canvases.
+   *  address: what the page is called, an address of your own. */
+  annotations({ hits }, address = `${this.#site}iiif/answer.json`) {
+    return this.#index.labels.canvas && annotationPage(hits, address, this.#index.labels);
   }
 
   /** The address of a small picture of a hit. */

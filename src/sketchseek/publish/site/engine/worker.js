@@ -117,11 +117,11 @@ function labels(bytes, count) {
   }
   const isColumn = (list) => Array.isArray(list) && list.length === count && list.every((text) => typeof text === "string");
   require(isColumn(columns?.picture), sentence);
-  for (const name of ["title", "link"]) require(columns[name] === undefined || isColumn(columns[name]), sentence);
+  for (const name of ["title", "link", "canvas", "manifest"]) require(columns[name] === undefined || isColumn(columns[name]), sentence);
   // A link that is a script would run in the page.
   const isSafe = (link) => !link || /^(https?:|[^:]*$|[^:]*[/?#])/i.test(link);
   require(!columns.link || columns.link.every(isSafe), "The index has a link that is no address of a page.");
-  return { picture: columns.picture, title: columns.title ?? null, link: columns.link ?? null };
+  return { picture: columns.picture, title: columns.title ?? null, link: columns.link ?? null, canvas: columns.canvas ?? null, manifest: columns.manifest ?? null };
 }
 
 async function start() {
