@@ -62,7 +62,7 @@ OF_SEARCH: Terms = (
 OF_HIT: Terms = (
     *_alone((*_SHAPE, *_NETWORK, *_SEARCH, *_LIKENESS, "order score", "line art", "log rank")),
     *_alone(f"mean {name}" for name in ("match", "network z-score", "similarity to first hits")),
-    *_each_with(("match", "near copy", "network z-score", "similarity to first hits"), "flat art share"),
+    *_each_with(("match", "network z-score", "similarity to first hits"), "flat art share"),
     *_each_with(("match", "network z-score", "similarity to first hits"), "mean line art"),
     *_each_with(("match", "network z-score", "log pictures", "near copy"), "log rank"),
     *_each_with(("network z-score", "cohesion of first hits"), "similarity to first hits"),
