@@ -28,14 +28,14 @@ import line_art
 import twins
 from pools import HALF, MARKS, Pool, black_outline, contours, doodle_labels, features, label, pools
 from sketchseek.contours.drawing import Sketch
-from sketchseek.depiction import PictureDescriber
+from sketchseek.embeddings import PictureEncoder
 from sketchseek.errors import SketchseekError
-from sketchseek.evaluation.by_hand import by_hand
 from sketchseek.evaluation.datasets import data_folder
+from sketchseek.evaluation.hand_drawn import by_hand
 from sketchseek.evaluation.open_set import FIRST, Described, Trial, slip
 from sketchseek.search.options import Options
 from sketchseek.search.search import find
-from sketchseek.search.view import view_of
+from sketchseek.search.state import state_of
 from sketchseek.shape.settings import Settings
 
 SIDES = (
@@ -179,7 +179,7 @@ def relation(shows: tuple[str, ...], picture: str) -> int:
 class World:
     """All pictures, described once, of which collections are parts."""
 
-    def __init__(self, everything: list[Pool], work: Path, describer: PictureDescriber | None) -> None:
+    def __init__(self, everything: list[Pool], work: Path, encoder: PictureEncoder | None) -> None:
         seen = [contours(pool, work) for pool in everything]
         there = [np.array([c is not None for c in mine]) for mine in seen]
         self.pools = everything
@@ -194,15 +194,15 @@ class World:
             for i in np.flatnonzero(ok).tolist():
                 self.number[pool.name, i] = at
                 at += 1
-        view = view_of([c for mine in seen for c in mine if c is not None], Settings.preset())
-        self.described = Described(view)
-        if describer is not None:
-            found = [features(pool, work, describer) for pool in everything]
+        state = state_of([c for mine in seen for c in mine if c is not None], Settings.preset())
+        self.described = Described(state)
+        if encoder is not None:
+            found = [features(pool, work, encoder) for pool in everything]
             rows = np.concatenate([f.descriptors[ok] for f, ok in zip(found, there, strict=True)])
             tokens = None
             if found[0].tokens is not None:
                 tokens = np.concatenate([f.tokens[ok] for f, ok in zip(found, there, strict=True)])
-            self.described = Described(view, type(found[0])(describer, rows, tokens))
+            self.described = Described(state, type(found[0])(encoder, rows, tokens))
 
     def of(self, side: int, kinds: tuple[str, ...]) -> NDArray[np.int64]:
         """Pictures of these kinds on a side."""
@@ -257,9 +257,9 @@ class Group:
         for present, ids in ((True, there), (False, np.sort(others))):
             if not len(ids) or (present and not kept):
                 continue
-            view = world.described.part(ids)
+            state = world.described.part(ids)
             for ask, mine in zip(self.asks, right, strict=True):
-                answer = find(view, ask.sketch, Options(FIRST, threads=1), place=False)
+                answer = find(state, ask.sketch, Options(FIRST, threads=1), place=False)
                 yield Trial(
                     answer.evidence,
                     answer.likeness,
@@ -267,7 +267,7 @@ class Group:
                     present,
                     f"{'+'.join(self.kinds)} by {ask.hand}",
                     ask.shows[0],
-                    len(view),
+                    len(state),
                     answer.confidence,
                     answer.present,
                     self.side,
@@ -333,8 +333,8 @@ def drawings_of(everything: list[Pool]) -> list[Ask]:
 
 def collect(everything: list[Pool], work: Path, kind: str, out: Path, times: int) -> None:
     """Search, group after group; what is done is kept and not done again."""
-    describer = None if kind == "shape" else Remembered(kind, HALF)
-    world = World(everything, work, describer)
+    encoder = None if kind == "shape" else Remembered(kind, HALF)
+    world = World(everything, work, encoder)
     asks = drawings_of(everything)
     print(kind, len(world.shows), "pictures", len(asks), "drawings", flush=True)
     groups = [

@@ -24,16 +24,16 @@ import asked
 import twins
 from sketchseek.evaluation.calibration import Judged, calibration_error, fit, judged, with_bounds
 from sketchseek.evaluation.datasets import data_folder, load
-from sketchseek.evaluation.depiction import features
+from sketchseek.evaluation.embeddings import features
 from sketchseek.evaluation.experiment import Experiment
 from sketchseek.evaluation.open_set import Described, Trial, auroc
 from sketchseek.search.confidence import models
 from sketchseek.search.core import ABSENT, EVIDENCE, LIKENESS
-from sketchseek.search.opinion import Opinion
+from sketchseek.search.network_evidence import NetworkEvidence
 from sketchseek.search.options import Options
 from sketchseek.search.search import find
 from sketchseek.shape.settings import Settings
-from sketchseek.shape.views import LEVELS
+from sketchseek.shape.windows import LEVELS
 from terms import TERMS
 
 KEPT = Path(os.environ.get("SKETCHSEEK_TRIALS", "trials"))
@@ -91,11 +91,11 @@ def found_in(work: Path) -> dict[str, list[Trial]]:
     return {kind: trials for kind, trials in found.items() if trials}
 
 
-def cost(e: Experiment, describer: twins.Twin, smallest: float) -> str:
+def cost(e: Experiment, encoder: twins.Twin, min_object_size: float) -> str:
     """How much longer searches take that judge their hits, in one run: the share of time spent on it."""
-    whole_view = e.view(Settings.preset(), smallest=smallest)
-    described = Described(whole_view, features(e.data, describer))
-    view = described.part(np.arange(len(whole_view)))
+    whole_state = e.state(Settings.preset(), min_object_size=min_object_size)
+    described = Described(whole_state, features(e.data, encoder))
+    state = described.part(np.arange(len(whole_state)))
     spent = [0.0]
 
     def timed(work: Callable[..., Any]) -> Callable[..., Any]:
@@ -108,16 +108,16 @@ def cost(e: Experiment, describer: twins.Twin, smallest: float) -> str:
         return run
 
     shares = []
-    judge = timed(models()[describer.name].judge)
-    with mock.patch.object(Opinion, "of", timed(Opinion.of)):
+    judge = timed(models()[encoder.name].judge)
+    with mock.patch.object(NetworkEvidence, "of", timed(NetworkEvidence.of)):
         for sketch in e.sketches:
             spent.append(0.0)
             began = time.perf_counter()
-            answer = find(view, sketch, Options(threads=1))
+            answer = find(state, sketch, Options(threads=1))
             whole = time.perf_counter() - began
             judge(answer.evidence, answer.likeness)
             shares.append(spent[-1] / (whole - spent[-1]))
-    return f"smallest {smallest:g}, {len(view)} pictures: {100 * np.median(shares):.1f}% longer"
+    return f"smallest {min_object_size:g}, {len(state)} pictures: {100 * np.median(shares):.1f}% longer"
 
 
 def main() -> None:
@@ -132,8 +132,8 @@ def main() -> None:
     args = parser.parse_args()
     if args.cost:
         e = Experiment.of(load(data_folder() / "s2c")).sample(200)
-        describer = twins.Twin("efficientnet")
-        print(*(cost(e, describer, smallest) for smallest in LEVELS), sep="\n")
+        encoder = twins.Twin("efficientnet")
+        print(*(cost(e, encoder, min_object_size) for min_object_size in LEVELS), sep="\n")
         return
     for kind in args.kinds or ():
         everything = asked.pools(args.package, args.work)

@@ -26,13 +26,13 @@ import twins
 from sketchseek.contours import picture_contours
 from sketchseek.contours.detectors import get_detector
 from sketchseek.contours.drawing import Sketch
-from sketchseek.contours.picture import load_picture
 from sketchseek.contours.points import Points
-from sketchseek.depiction import PictureDescriber
+from sketchseek.embeddings import PictureEncoder
 from sketchseek.errors import SketchseekError
 from sketchseek.evaluation.datasets import data_folder
-from sketchseek.evaluation.depiction import PhotoFeatures
-from sketchseek.search.view import PictureContours
+from sketchseek.evaluation.embeddings import PhotoFeatures
+from sketchseek.search.state import PictureContours
+from sketchseek.sources.picture import load_picture
 
 sys.path.append(str(Path(__file__).parents[1] / "training" / "icons"))
 from names import doodle_labels, label
@@ -249,25 +249,25 @@ def contours(pool: Pool, work: Path) -> list[PictureContours | None]:
     return out
 
 
-def features(pool: Pool, work: Path, describer: PictureDescriber) -> PhotoFeatures:
+def features(pool: Pool, work: Path, encoder: PictureEncoder) -> PhotoFeatures:
     """What the network sees in them."""
 
     def of(path: Path) -> dict[str, NDArray]:
         try:
-            seen, tokens = describer.with_tokens(load_picture(path).pixels)
+            seen, tokens = encoder.with_tokens(load_picture(path).pixels)
         except SketchseekError:
             return {}
         return {"seen": seen.astype(np.float16), **({} if tokens is None else {"tokens": tokens})}
 
-    space = describer.tokens
-    rows = np.full((len(pool), describer.dimension), np.nan, np.float16)
+    space = encoder.tokens
+    rows = np.full((len(pool), encoder.dimension), np.nan, np.float16)
     tokens = None if space is None else np.zeros((len(pool), space.bytes), np.uint8)
-    for i, kept in enumerate(_kept(pool, work / describer.name, of)):
+    for i, kept in enumerate(_kept(pool, work / encoder.name, of)):
         if kept:
             rows[i] = kept["seen"]
             if tokens is not None:
                 tokens[i] = kept["tokens"]
-    return PhotoFeatures(describer, rows, tokens)
+    return PhotoFeatures(encoder, rows, tokens)
 
 
 def _kept(pool: Pool, place: Path, of: Callable[[Path], dict[str, NDArray]]) -> Iterator[dict[str, NDArray]]:
@@ -298,11 +298,11 @@ def main() -> None:
     parser.add_argument("--networks", nargs="+", default=["efficientnet"])
     args = parser.parse_args()
     everything = pools(args.package, args.work)
-    describers = [twins.Twin(name, HALF) for name in args.networks]
+    encoders = [twins.Twin(name, HALF) for name in args.networks]
     for pool in everything:
         contours(pool, args.work)
-        for describer in describers:
-            features(pool, args.work, describer)
+        for encoder in encoders:
+            features(pool, args.work, encoder)
 
 
 if __name__ == "__main__":

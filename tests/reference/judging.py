@@ -67,13 +67,13 @@ class Model:
 
     def judge(self, evidence: Floats, likeness: Floats | None = None) -> tuple[Floats, float, float, int]:
         """Evidence (k, F) of hits, and what a network says of the whole collection -> their confidence (k,),
-        strictly falling, whether the thing is there, whether on the first page, and the verdict's number."""
+        strictly isotonic, whether the thing is there, whether on the first page, and the verdict's number."""
         if len(evidence) == 0:
             return np.zeros(0), 0.0, 0.0, 1
         said = heard(evidence, likeness)
         odds = float(self.present.log_odds(said[0]))
         present = float(chance(odds))
-        hits = present * chance(falling(self.hit.log_odds(said)))
+        hits = present * chance(isotonic(self.hit.log_odds(said)))
         first_page = max(present * float(chance(self.first_page.log_odds(said[0]))), float(hits[0]))
         absent = odds < self.absent[question(evidence)]
         return hits, present, first_page, 0 if first_page >= LIKELY else 2 if absent else 1
@@ -89,7 +89,7 @@ def question(evidence: Floats) -> int:
     )
 
 
-def falling(log_odds: Floats) -> Floats:
+def isotonic(log_odds: Floats) -> Floats:
     """The log-odds that are nearest to those given (k,) of all that fall by `STEP` at least from each to the
     next: without the steps, neighbours that rise share their mean.
 

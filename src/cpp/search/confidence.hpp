@@ -13,7 +13,7 @@ namespace sketchseek {
 
 typedef std::vector<double> Values;
 
-// What a model may hear: evidence of one hit, the mean of the first few hits', likeness and whether there is any, and 1.
+// What a model may score_words: evidence of one hit, the mean of the first few hits', likeness and whether there is any, and 1.
 constexpr int kMeanAt = kEvidence, kLikenessAt = 2 * kEvidence, kIsHeardAt = kLikenessAt + kLikeness, kOneAt = kIsHeardAt + 1;
 constexpr int kHeard = kOneAt + 1;
 
@@ -81,7 +81,7 @@ struct Logistic {
 enum Verdict { kLikely, kClosest, kAbsent };
 
 struct Judgement {
-  Values confidence;  // (k,), falling
+  Values confidence;  // (k,), descending
   double present = 0, first_page = 0;
   Verdict verdict = kClosest;
 };
