@@ -93,6 +93,7 @@ class Tools:
                 min_object_size=config.min_object_size,
                 mirror=True,
                 network=None,
+                patches=None,
                 kind=kind,
             )
 
