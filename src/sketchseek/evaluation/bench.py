@@ -215,6 +215,9 @@ def run_bench(
             ms = 1e3 * best_time(call, 1)
             steps.append({"step": step, "ms": round(ms, 2), "bytes_per_picture": kept})
             say(f"indexing: {step:14} {ms:10.1f} ms")
+    from .bench_cold import cold
+
+    starts = list(cold(lambda made: np.stack([describe(points, made) for points in photos]), preset, say))
     floats = codes[:SHORTLIST] * settings.component_scales
     plain = NativeEngine(floats, code_norms[:SHORTLIST], settings)
     plain.project(queries[0], X)
@@ -236,7 +239,7 @@ def run_bench(
         "preset": preset,
         "descriptors": source,
     }
-    return {"machine": machine, "rows": [asdict(row) for row in rows], "indexing": steps}
+    return {"machine": machine, "rows": [asdict(row) for row in rows], "indexing": steps, "cold": starts}
 
 
 COMPARED = {
@@ -268,6 +271,10 @@ def format_table(document: dict[str, Any]) -> str:
         f"indexing, {step['step']}: {step['ms']:.1f} ms a picture, {step['ms'] / steps[0]['ms']:.2f}x the "
         f"contours; {step['bytes_per_picture']} bytes"
         for step in steps
+    ]
+    lines[2:2] = [
+        f"cold start, {start['start']}: {start['ms']:.0f} ms of processor time, {start['pictures']} pictures"
+        for start in document["cold"]
     ]
     times = {(row["method"], row["threads"]): row["ms"] for row in rows if row["storage"] == "int8"}
     for row in rows:
