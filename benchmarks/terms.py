@@ -1,10 +1,10 @@
-"""What models of confidence score_words, of all that they may: few things, which mean the same everywhere."""
+"""What models of confidence use, of all that they may: few things, which mean the same everywhere."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sketchseek.evaluation.calibration import Terms, WordScores
+from sketchseek.evaluation.calibration import ModelTerms, Terms
 
 
 def _alone(names: Iterable[str]) -> Terms:
@@ -73,4 +73,4 @@ OF_HIT: Terms = (
     ("match margin to the second", "log rank"),
 )
 
-TERMS = WordScores(OF_SEARCH, OF_HIT)
+TERMS = ModelTerms(OF_SEARCH, OF_HIT)

@@ -651,7 +651,7 @@ Out<int64_t> ordinary_rows(In<T, 2> vectors) {
   }));
 }
 
-// What a model may score_words (k, kHeard) of hits, from evidence (k, kEvidence) and likeness (kLikeness,) or nothing.
+// What a model may use (k, kHeard) of hits, from evidence (k, kEvidence) and likeness (kLikeness,) or nothing.
 Out<double> heard(In<double, 2> evidence, In<double, 1> likeness) {
   check_evidence(evidence, likeness);
   const Values all = copied(evidence), also = copied(likeness);
@@ -938,7 +938,7 @@ NB_MODULE(_engine, m) {
     require(evidence.shape(0) > 0 && evidence.shape(1) == kEvidence, "evidence must be (k, F), of one hit at least");
     return question_of(heard_of(copied(evidence), Values()));
   }, "evidence"_a, "Which of the kinds of searches it was, from the evidence (k, F) of its hits.");
-  m.def("heard", &heard, "evidence"_a, "likeness"_a, "What a model of confidence may score_words of each hit: (k * H,).");
+  m.def("heard", &heard, "evidence"_a, "likeness"_a, "What a model of confidence may use of each hit: (k * H,).");
   m.def("window_shares", &window_shares, "frames"_a, "pictures"_a, "line_art"_a);
   m.def("view_priors", &view_priors, "shares"_a);
   bind_tokens(m);

@@ -125,7 +125,7 @@ def ordinary(collection: Collection) -> Ids:
     """Pictures that say what a usual score is, by number, ascending: those of the smallest hashes, so that
     they are the same in whatever order a collection was made."""
     rows = collection.vectors[collection.whole(np.arange(len(collection)))][:, :HASHED]
-    codes = (rows.astype(np.int64) + 128 if rows.dtype == np.int8 else rows.state(np.uint32)).astype(
+    codes = (rows.astype(np.int64) + 128 if rows.dtype == np.int8 else rows.view(np.uint32)).astype(
         np.uint64
     )
     factor, mixed = 0x9E3779B97F4A7C15, np.zeros(len(codes), np.uint64)

@@ -13,7 +13,7 @@ namespace sketchseek {
 
 typedef std::vector<double> Values;
 
-// What a model may score_words: evidence of one hit, the mean of the first few hits', likeness and whether there is any, and 1.
+// What a model may use: evidence of one hit, the mean of the first few hits', likeness and whether there is any, and 1.
 constexpr int kMeanAt = kEvidence, kLikenessAt = 2 * kEvidence, kIsHeardAt = kLikenessAt + kLikeness, kOneAt = kIsHeardAt + 1;
 constexpr int kHeard = kOneAt + 1;
 

@@ -26,14 +26,14 @@ Floats = NDArray[np.float64]
 Terms = tuple[tuple[str, str], ...]
 
 
-class WordScores(NamedTuple):
-    """What models score_words: of a search, and of a hit."""
+class ModelTerms(NamedTuple):
+    """What models use: of a search, and of a hit."""
 
     of_search: Terms
     of_hit: Terms
 
     @classmethod
-    def shipped(cls) -> WordScores:
+    def shipped(cls) -> ModelTerms:
         """What those that ship do, with a network."""
         model = models()["efficientnet"]
         return cls(model.present.terms, model.hit.terms)
@@ -119,9 +119,9 @@ def _by_set(chosen: Sequence[Trial], size: Sequence[int]) -> Floats:
     return np.concatenate(each)
 
 
-def fit(chosen: Sequence[Trial], terms: WordScores | None = None, ridge: float = 0.03) -> Model:
+def fit(chosen: Sequence[Trial], terms: ModelTerms | None = None, ridge: float = 0.03) -> Model:
     """The most likely models of what is there, and of what is on the first page and what is right then."""
-    terms = terms or WordScores.shipped()
+    terms = terms or ModelTerms.shipped()
     there = [t for t in chosen if t.present]
     of_search = np.stack([heard(t.evidence, t.likeness)[0] for t in chosen])
     present = np.array([t.present for t in chosen])
@@ -214,7 +214,7 @@ def _over_right(rows: Sequence[Judged]) -> float:
     return float(odds[at - 1]) if at else NEVER
 
 
-def judged(everything: Sequence[Trial], terms: WordScores | None = None) -> list[Judged]:
+def judged(everything: Sequence[Trial], terms: ModelTerms | None = None) -> list[Judged]:
     """By models that were fitted on the other half of the categories and on the other side's pictures, and by
     the bounds that these have there."""
     half = halves([t.category for t in everything])
@@ -228,7 +228,7 @@ def judged(everything: Sequence[Trial], terms: WordScores | None = None) -> list
 
 
 def _crosswise(
-    everything: Sequence[Trial], part: Sequence[tuple[Any, ...]], terms: WordScores | None
+    everything: Sequence[Trial], part: Sequence[tuple[Any, ...]], terms: ModelTerms | None
 ) -> list[Judged]:
     """Each part by what was fitted on those that have nothing in common with it, as far as there are any."""
     out: list[Judged] = []

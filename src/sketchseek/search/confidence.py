@@ -30,7 +30,7 @@ HEARD: Final[tuple[str, ...]] = (
     "likeness is heard",
     "one",
 )
-"""What a model may score_words: of a hit, of the first few hits, of the whole search."""
+"""What a model may use: of a hit, of the first few hits, of the whole search."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Model:
 
 
 def heard(evidence: Floats, likeness: Floats | None = None) -> Floats:
-    """What a model may score_words of each hit: (k, F) of hits and (L,) of the search -> (k, `HEARD`)."""
+    """What a model may use of each hit: (k, F) of hits and (L,) of the search -> (k, `HEARD`)."""
     return _engine.heard(*_given(evidence, likeness)).reshape(len(evidence), len(HEARD))
 
 
