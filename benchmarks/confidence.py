@@ -3,8 +3,8 @@
     python benchmarks/confidence.py PACKAGE WORK [--fit src/sketchseek/search/confidence.json]
 
 PACKAGE is the unpacked npm package @iconify/json; see asked.py for what is searched. Keeps the evidence of
-each search in WORK and prints the tables of docs/confidence.md; with --fit, also writes the models that ship.
-What is printed comes from models that were fitted on other classes and other sets of pictures.
+each search in WORK and prints the tables of docs/research/confidence.md; with --fit, also writes the models
+that ship. What is printed comes from models that were fitted on other classes and other sets of pictures.
 """
 
 from __future__ import annotations

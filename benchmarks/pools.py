@@ -31,6 +31,7 @@ from sketchseek.embeddings import PictureEncoder
 from sketchseek.errors import SketchseekError
 from sketchseek.evaluation.datasets import data_folder
 from sketchseek.evaluation.embeddings import PhotoFeatures
+from sketchseek.evaluation.extraction import with_embedding
 from sketchseek.search.state import PictureContours
 from sketchseek.sources.picture import load_picture
 
@@ -239,13 +240,14 @@ def contours(pool: Pool, work: Path) -> list[PictureContours | None]:
         }
 
     out: list[PictureContours | None] = []
-    for kept in _kept(pool, work / "contours", of):
+    for path, kept in zip(pool.paths, _kept(pool, work / "contours", of), strict=True):
         if not kept:
             out.append(None)
             continue
         pw, ph, w, h, *frame = kept["numbers"].tolist()
         points = Points(*kept["points"].astype(np.float32), pw, ph)
-        out.append(PictureContours(points, int(w), int(h), tuple(frame)))
+        found = PictureContours(points, int(w), int(h), tuple(frame))
+        out.append(found if pool.kind == "photographs" else with_embedding(path, found))
     return out
 
 

@@ -17,6 +17,7 @@ def _each_with(names: Iterable[str], other: str) -> Terms:
 
 _SHAPE = ("match", "coverage", "shape z-score", "near copy", "background above by shape")
 _NETWORK = ("network cosine", "network z-score", "background above by network", "similarity to first hits")
+_ICONS = ("icon cosine", "icon z-score")
 _SEARCH = (
     "match margin to the second",
     "shape margin to the tenth",
@@ -46,8 +47,8 @@ _LIKENESS = (
 )
 _TELLING = ("match", "shape z-score", "network z-score", "agreement", "nearest by network")
 OF_SEARCH: Terms = (
-    *_alone((*_SHAPE, *_NETWORK, *_SEARCH, *_LIKENESS)),
-    *_alone(f"mean {name}" for name in ("match", "shape z-score", *_NETWORK)),
+    *_alone((*_SHAPE, *_NETWORK, *_ICONS, *_SEARCH, *_LIKENESS)),
+    *_alone(f"mean {name}" for name in ("match", "shape z-score", *_NETWORK, *_ICONS)),
     *_each_with(_TELLING, "flat art share"),
     *_each_with(_TELLING, "mean line art"),
     *_each_with((*_TELLING, "nearest five", "best triplet"), "log pictures"),
@@ -56,12 +57,15 @@ OF_SEARCH: Terms = (
         for name in ("match", "simplicity", "log length drawn", "log pictures", "network z-score")
     ),
     ("match", "network z-score"),
+    ("match", "icon z-score"),
+    ("icon z-score", "log pictures"),
+    ("icon cosine", "icon cosine"),
     ("match", "simplicity"),
     ("match", "match margin to the second"),
 )
 OF_HIT: Terms = (
-    *_alone((*_SHAPE, *_NETWORK, *_SEARCH, *_LIKENESS, "order score", "line art", "log rank")),
-    *_alone(f"mean {name}" for name in ("match", "network z-score", "similarity to first hits")),
+    *_alone((*_SHAPE, *_NETWORK, *_ICONS, *_SEARCH, *_LIKENESS, "order score", "line art", "log rank")),
+    *_alone(f"mean {name}" for name in ("match", "network z-score", "similarity to first hits", *_ICONS)),
     *_each_with(("match", "network z-score", "similarity to first hits"), "flat art share"),
     *_each_with(("match", "network z-score", "similarity to first hits"), "mean line art"),
     *_each_with(("match", "network z-score", "log pictures", "near copy"), "log rank"),
@@ -69,6 +73,9 @@ OF_HIT: Terms = (
     ("match", "match"),
     ("match", "match margin to the second"),
     ("match", "network z-score"),
+    ("match", "icon z-score"),
+    ("icon z-score", "log rank"),
+    ("icon cosine", "icon cosine"),
     ("match", "simplicity"),
     ("match margin to the second", "log rank"),
 )

@@ -498,10 +498,12 @@ class Search {
   // `Core::rescore`: rows (n,), of which the best of each picture counts; with placed (n, 6) score, scale, rotation, mirrored, dx,
   // dy, best first. Or pictures (n,) in an order (n,), and network_evidence: cosine (n,), similarity (n,), background (m,), likeness,
   // and [cohesion, crowd, nearest, flat_art]. background, total: of a collection that this is a part of.
+  // resemblance: of each picture, weighed by icon_blend beside the shape.
   nb::dict rescore(const PreparedDrawing& drawing, const ConfidenceModel& model, int64_t k, int64_t offset, int64_t count,
                 double normalization, double coverage, bool place, Ids rows, std::optional<In<float, 2>> placed, Ids pictures,
                 std::optional<In<double, 1>> order, std::optional<std::vector<In<double, 1>>> network_evidence,
-                std::optional<In<float, 1>> background, int64_t total, int threads) const {
+                std::optional<In<float, 1>> background, int64_t total, const Resemblance* resemblance, double icon_blend,
+                int threads) const {
     require(k > 0 && k <= 1 << 30 && offset >= 0 && offset <= 1 << 30, "k must be positive and offset not negative");
     require(normalization >= 0 && normalization < 1, "the local normalisation's strength must be in [0, 1)");
     require(coverage >= 0 && std::isfinite(coverage), "the power of coverage must not be negative");
@@ -509,6 +511,11 @@ class Search {
     require(rows.has_value() != pictures.has_value(), "either rows or pictures are looked at");
     Candidates found;
     found.total = total;
+    require(std::isfinite(icon_blend), "what the icon network weighs must be finite");
+    if (resemblance && *resemblance) {
+      require(resemblance->z.size() == opened_->pictures().size(), "resemblance must be of each picture");
+      found.resemblance = *resemblance;
+    }
     if (background) require_finite(*background, "background must be finite"), found.background = copied(*background);
     if (rows) {
       const int64_t n = opened_->pictures().rows.n;
@@ -535,7 +542,7 @@ class Search {
     RescoreOptions options;
     options.k = k, options.offset = offset, options.count = count;
     options.normalization = normalization, options.coverage = coverage;
-    options.place = place;
+    options.place = place, options.icon_blend = icon_blend;
     Answer answer;
     {
       nb::gil_scoped_release free;
@@ -617,18 +624,30 @@ class PublishedCollection {
     opened_.emplace(given, kernels_portable);
   }
 
+  // From now on searches score_words the icon network: its weights, and the embeddings (n, 128) of the pictures.
+  void see(nb::bytes weights, In<int8_t, 2> embeddings) {
+    const auto* bytes = (const uint8_t*)weights.data();
+    const char* fault = IconNetwork::fault_of(bytes, (int64_t)weights.size());
+    require(!fault, fault);
+    require(embeddings.shape(0) == pictures_.shape(0) && embeddings.shape(1) == kEmbedding, "embeddings must be (n, 128)");
+    icons_.emplace(bytes, kernels_portable);
+    codes_seen_ = embeddings;
+    embeddings_.emplace(codes_seen_.data(), (int64_t)codes_seen_.shape(0));
+  }
+
   nb::dict search(In<double, 2> strokes, In<int32_t, 1> lengths, int64_t k, int64_t offset, bool mirror, double turn) const {
     int64_t points = 0;
     for (size_t i = 0; i < lengths.size(); ++i) points += std::max(lengths.data()[i], 0);
     require(strokes.shape(1) == 2 && points <= (int64_t)strokes.shape(0), "strokes must be (points, 2)");
-    Points drawn;
+    Drawing drawn;
     const char* fault = fault_of(k, offset, turn);
-    if (!fault) fault = points_of(strokes.data(), lengths.data(), (int64_t)lengths.size(), drawn);
+    if (!fault) fault = drawing_of(strokes.data(), lengths.data(), (int64_t)lengths.size(), drawn);
     require(!fault, fault);
     const Core& core = opened_->core();
-    const Drawn asked = core.drawn(drawn, mirror, turn);
+    const Drawn asked = core.drawn(drawn.points, mirror, turn);
     Candidates found;
     found.rows = core.candidates(asked, Core::wanted(k, offset, (int64_t)opened_->pictures().size()), one_by_one);
+    if (icons_ && turn == 0) core.add(embeddings_->resemblance(icons_->embedding(drawn.strokes).data()), found);
     RescoreOptions options;
     options.k = k, options.offset = offset;
     return dict_of(core.rescore(asked, found, model_.model(), options, one_by_one));
@@ -640,6 +659,9 @@ class PublishedCollection {
   In<int8_t, 2> codes_, synthetic_;
   ConfidenceModel model_;
   std::optional<Opened> opened_;
+  In<int8_t, 2> codes_seen_;
+  std::optional<IconNetwork> icons_;
+  std::optional<IconEmbeddings> embeddings_;
 };
 
 template <typename T>
@@ -864,7 +886,10 @@ Out<int64_t> largest(In<float, 1> scores, int64_t k) {
 
 }  // namespace
 
+const Kernels& kernels_of_build(const std::string& name) { return *build_named(name).kernels; }
+
 void bind_tokens(nb::module_& m);  // tokens_module.cpp
+void bind_icons(nb::module_& m);   // icons_module.cpp
 
 }  // namespace sketchseek
 
@@ -921,11 +946,12 @@ NB_MODULE(_engine, m) {
       .def("whole_scores", &Search::whole_scores, "drawing"_a, "ids"_a, "threads"_a)
       .def("rescore", &Search::rescore, "drawing"_a, "model"_a, "k"_a, "offset"_a, "count"_a, "normalization"_a, "coverage"_a, "place"_a,
            "rows"_a.none(), "placed"_a.none(), "pictures"_a.none(), "order"_a.none(), "network_evidence"_a.none(),
-           "background"_a.none(), "total"_a, "threads"_a)
+           "background"_a.none(), "total"_a, "resemblance"_a.none(), "icon_blend"_a, "threads"_a)
       .def("meet", &Search::meet, "drawing"_a, "picture"_a);
   nb::class_<PublishedCollection>(m, "PublishedCollection")
       .def(nb::init<In<double, 1>, In<double, 1>, In<int32_t, 2>, In<float, 2>, In<int8_t, 2>, In<int8_t, 2>>(),
            "settings"_a, "model"_a, "pictures"_a, "frames"_a, "codes"_a, "synthetic"_a)
+      .def("see", &PublishedCollection::see, "weights"_a, "embeddings"_a)
       .def("search", &PublishedCollection::search, "strokes"_a, "lengths"_a, "k"_a, "offset"_a, "mirror"_a, "turn"_a);
   m.def("description", &describe_core, "What the search's numbers mean, as a JSON document.");
   m.def("wanted", &Core::wanted, "k"_a, "offset"_a, "among"_a, "How many candidates a look wants.");
@@ -942,4 +968,5 @@ NB_MODULE(_engine, m) {
   m.def("window_shares", &window_shares, "frames"_a, "pictures"_a, "line_art"_a);
   m.def("view_priors", &view_priors, "shares"_a);
   bind_tokens(m);
+  bind_icons(m);
 }

@@ -48,7 +48,7 @@ Path = str | os.PathLike[str]
 
 DEFAULT_ENCODER = "efficientnet"
 EXACT_WINDOWS = 200_000
-"""More views than these are searched by a shortlist (docs/views.md has what that loses)."""
+"""More views than these are searched by a shortlist (docs/explanation/windows.md has what that loses)."""
 
 __all__ = ["Hit", "Index", "PictureRow"]
 
@@ -376,6 +376,7 @@ class Index:
             ids=snapshot.ids,
             path=snapshot.path,
             keywords=snapshot.keywords_of,
+            icon_codes=snapshot.icon_codes,
             thumbnail=self.thumbnail,
             load_embeddings=partial(self._embeddings, snapshot),
             method=self._method_for(snapshot, collection),

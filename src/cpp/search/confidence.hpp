@@ -1,5 +1,5 @@
 // The chance that a hit is right, that the first page has one, and that the thing is there at all: logistic models of the evidence
-// (docs/confidence.md). Which evidence each of them hears, and what it weighs, is data.
+// (docs/explanation/confidence.md). Which evidence each of them hears, and what it weighs, is data.
 #pragma once
 #include <algorithm>
 #include <cmath>

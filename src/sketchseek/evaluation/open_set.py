@@ -1,6 +1,6 @@
 """Is it here at all? Each drawing against a collection that has what it shows, and against one that has not.
 
-What confidence is fitted on and judged by (benchmarks/confidence.py, docs/confidence.md).
+What confidence is fitted on and judged by (benchmarks/confidence.py, docs/explanation/confidence.md).
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Logistic models of the evidence, three for searches by shape alone and three for each network that sees
 drawings: data, which the engine judges by (src/cpp/search/confidence.hpp). benchmarks/confidence.py fits them
-on drawings that were searched in collections with and without what they show; docs/confidence.md says how
-well they keep their word.
+on drawings that were searched in collections with and without what they show; docs/explanation/confidence.md
+says how well they keep their word.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..embeddings.icons import BLEND
 from ..shape.engine import Ids
 from ..shape.engine.ids import distinct
 from .candidates import Candidates, ShapeScores, drawn_for
@@ -80,6 +81,8 @@ def rescore(shape: ShapeScores, found: Candidates, *, count: int | None = None, 
         network_evidence=network_evidence.columns() if network_evidence else None,
         background=background,
         total=len(state),
+        resemblance=found.resemblance.part(part.ids) if part and found.resemblance else found.resemblance,
+        icon_blend=BLEND,
         threads=shape.threads,
     )
     numbers, places = answer["pictures"], answer["places"].reshape(-1, len(PLACE))

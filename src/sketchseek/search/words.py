@@ -18,6 +18,7 @@ from ..contours.drawing import Sketch
 from ..contours.points import Points
 from ..embeddings import default_expand, rerank
 from ..embeddings.expansion import NAMED
+from ..embeddings.icons import BLEND
 from ..embeddings.pictures import COMPARED
 from ..errors import NoDescriptorError
 from ..shape.engine import Ids
@@ -218,12 +219,20 @@ def by_names(shape: ShapeScores, heard: WordScores, count: int, rejected: Ids) -
     """The best pictures by the drawing's shape and by names, where nothing else is known: ids and scores."""
     n = len(shape.state)
     pool = np.arange(n) if shape.among is None else shape.among
+    resemblance = shape.resemblance
     if len(pool) >= COMPARED:
-        named = distinct(np.concatenate([shape.best(2 * count), heard.best(count)]))
+        most = [] if resemblance is None else [resemblance.most()]
+        named = distinct(np.concatenate([shape.best(2 * count), heard.best(count), *most]))
         pool = named[is_among(named, pool)]
     pool = pool[~is_among(pool, rejected)]
-    background = shape.at(np.arange(0, n, -(-n // _BACKGROUND)))
-    score = _z(shape.at(pool), background) + np.float32(NAMED) * heard.named(pool)
+    background = np.arange(0, n, -(-n // _BACKGROUND))
+    shaped = shape.at(background)
+
+    def drawn(ids: Ids, score: Vector) -> Vector:
+        seen = 0.0 if resemblance is None else np.float32(BLEND) * resemblance.at(ids)
+        return _z(score, shaped) + seen
+
+    score = _z(drawn(pool, shape.at(pool)), drawn(background, shaped)) + np.float32(NAMED) * heard.named(pool)
     order = np.argsort(-score, kind="stable")[:count]
     return pool[order], score[order]
 

@@ -272,6 +272,7 @@ async function search({ inPlace = false } = {}) {
     if (!(await show(answer, wanted, current))) return;
     performance.measure("pen up to results", "search");
     if (!inPlace) showFromTop();
+    answer.later?.then((more) => more && current() && results.hits.length <= PAGE_OF_HITS && search({ inPlace: true }));
     if (!looksRight(answer) && wanted.strokes && wanted.turn === 0) resting = setTimeout(() => turn(wanted, mine.signal, current), REST);
   } catch (problem) {
     if (problem.name === "AbortError" || !current()) return;
