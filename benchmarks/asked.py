@@ -198,7 +198,7 @@ class World:
         self.described = Described(state)
         if encoder is not None:
             found = [features(pool, work, encoder) for pool in everything]
-            rows = np.concatenate([f.descriptors[ok] for f, ok in zip(found, there, strict=True)])
+            rows = np.concatenate([f.vectors[ok] for f, ok in zip(found, there, strict=True)])
             tokens = None
             if found[0].tokens is not None:
                 tokens = np.concatenate([f.tokens[ok] for f, ok in zip(found, there, strict=True)])
