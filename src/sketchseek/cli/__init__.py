@@ -690,8 +690,8 @@ def _publish(
             f"{sizes['index'] * share / 1e6:.1f} MB."
         )
     print(
-        f"{report['site']}: {report['pictures']:,} pictures. A visitor loads {sizes['index'] / 1e6:.1f} MB "
-        f"of index, and of {sizes['thumbnails'] / 1e6:.1f} MB of thumbnails those that are shown."
+        f"{report['site']}: {report['pictures']:,} pictures. A visitor loads {sizes['index'] / 1e6:.2f} MB "
+        f"of index, and those of {sizes['thumbnails'] / 1e6:.2f} MB of thumbnails that are shown."
     )
     return 0
 
@@ -728,7 +728,7 @@ def run_explain(args: argparse.Namespace) -> int:
     """`explain`."""
     from ..contours.drawing import Sketch
     from ..index import explained
-    from ..search.explanation_image import explained_png, sentence
+    from ..search.explanation_image import explained_png, plainly, sentence
 
     if not args.out.lower().endswith(".png"):
         raise SketchseekError(f"An explanation is written to a .png, not to {os.path.basename(args.out)}.")
@@ -741,6 +741,7 @@ def run_explain(args: argparse.Namespace) -> int:
         known = {"coverage": round(explanation.coverage, 4), "network": explanation.network}
         print(json.dumps({"sketch": os.path.abspath(args.sketch), **hit, **known}))
     else:
+        print(plainly(explanation))
         print(sentence(explanation))
     return 0
 
