@@ -187,7 +187,7 @@ def test_what_pictures_depict_is_stored_unless_it_is_left_out(
     _, _, err = run(capsys, *words, *plain)
     assert "6 unchanged" in err, "an index keeps what it was made with"
     _, _, err = run(capsys, "index", *plain, "--jobs", 1, "--expansion", pictures)
-    assert "6 given a descriptor" in err, "a path after --expansion is no network's name"
+    assert "6 described again" in err, "a path after --expansion is no network's name"
     status, _, err = run(capsys, *words, "--no-expansion", *plain)
     assert (status, "holds descriptors" in err) == (1, True)
 
@@ -257,11 +257,11 @@ def test_the_index_is_named_by_the_environment(
     [
         (["search", "nothing.png"], "nothing.png could not be read"),
         (["info"], "Make one with `sketchseek index FOLDER`, or name another with --index."),
-        (["remove", "x"], "There is no index in"),
+        (["remove", "x"], "There is not an index in"),
         (["index", "nowhere"], "There is no file or folder"),
         (["index", "."], "There is no picture in "),
         (["index", "notes.txt", "--detector", "magic"], "There is no edge detector 'magic'"),
-        (["serve", "--index", "notes.txt"], "is no index"),
+        (["serve", "--index", "notes.txt"], "is not an index"),
         (["explain", "notes.txt", "notes.txt", "--out", "why.jpg"], "written to a .png, not to why.jpg"),
         (["serve", "--index", "."], "is a folder without an index"),
         (["search", "notes.txt", "--shards", "4"], "--shards is for an index on a cluster"),

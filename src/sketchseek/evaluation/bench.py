@@ -34,6 +34,7 @@ SHORTLIST = 50_000
 PHOTOS = 200  # whose contours the descriptors are made of
 QUERIES = 3
 WINDOWS, PRIOR = 12, 0.9  # the same rows as windows of fewer pictures, the first of each its whole
+CANDIDATES = 100  # whose tokens meet a drawing's in a row of its own; a search has twice as many
 _BLOCK = 8192
 _PATIENCE = 3.0  # seconds after which a measurement is not repeated
 
@@ -205,16 +206,21 @@ def run_bench(
     )
     steps: list[dict[str, Any]] = []
     if find_spec("faiss") is not None:
-        from .bench_embeddings import expanded, indexing, state_with, synthetic
+        from .bench_embeddings import expanded, indexing, meeting, state_with, synthetic
 
-        depicted = state_with(collection, synthetic(pictures))
+        known = synthetic(pictures)
+        depicted = state_with(collection, known)
         measure_engine("expanded-top100", lambda q, c: expanded(depicted, 100, c)(q))
-        del depicted
+        tokens, meet = meeting(CANDIDATES)
+        measure("tokens-meet", lambda _: meet(), n=CANDIDATES, count=1)
+        there = state_with(collection, known, tokens)
+        measure_engine("tokens-top100", lambda q, c: expanded(there, 100, c)(q))
+        del depicted, known, there
         for step, call, kept in indexing(say):
             call()  # a network is built when it is first needed
             ms = 1e3 * best_time(call, 1)
             steps.append({"step": step, "ms": round(ms, 2), "bytes_per_picture": kept})
-            say(f"indexing: {step:14} {ms:10.1f} ms")
+            say(f"indexing: {step:24} {ms:10.1f} ms")
     from .bench_cold import cold
 
     starts = list(cold(lambda made: np.stack([describe(points, made) for points in photos]), preset, say))
@@ -251,6 +257,7 @@ COMPARED = {
     "exhaustive-top100": "exhaustive",
     "views-top100": "exhaustive",
     "expanded-top100": "exhaustive-top100",
+    "tokens-top100": "expanded-top100",
 }
 """What the time of a method is shown as a multiple of, measured with as many threads."""
 
