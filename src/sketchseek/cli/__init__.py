@@ -37,7 +37,6 @@ _ADVICE: dict[type[SketchseekError], str] = {
     AddressError: "Choose another with --host or --port.",
 }
 """What a person at the command line can do about an error."""
-UNLIKELY = 0.35  # chance of being there at all below which a search says so
 HEAVY = 2e6  # bytes of a published index above which `publish` says how there would be fewer
 WATCH_RETRY_S = 3600.0  # between two tries to read what the machine failed to read, while watching
 
@@ -486,6 +485,8 @@ def _search(args: argparse.Namespace, clock: Clock, sketch: Any, index: Any) -> 
             "method": args.method or index.method,
             "took_ms": round(1000 * took, 2),
             "present": hits.present,
+            "first_page": hits.first_page,
+            "verdict": hits.verdict,
             "covered": hits.covered,
             "note": hits.note,
             "hits": [hit.to_dict() for hit in hits],
@@ -505,8 +506,8 @@ def _search(args: argparse.Namespace, clock: Clock, sketch: Any, index: Any) -> 
         say(f"Only {hits.covered:.0%} of the collection answered in time.")
     if not hits:
         say("The index is empty." if len(index) == 0 else "Nothing was found.")
-    elif hits.present < UNLIKELY:
-        say(f"Probably not here ({hits.present:.0%}): these are the pictures that come nearest.")
+    else:
+        say(f"{hits.verdict}.")
     return 0
 
 
