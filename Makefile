@@ -65,7 +65,7 @@ $(VENV)/.gpu: $(VENV)/.dev
 
 test-gpu: $(VENV)/.gpu ## the kernels for graphics processors: on one where there is one, interpreted elsewhere
 	$(BIN)/python -m pytest tests/shape/engine/test_gpu.py tests/shape/engine/test_device.py tests/shape/engine/test_batching.py \
-	  tests/shape/test_accumulation.py tests/server/test_http_gpu.py tests/networks/test_torch_graph.py tests/networks/test_torch_networks.py $(PYTEST_ARGS)
+	  tests/shape/test_accumulation.py tests/server/test_http_gpu.py tests/networks/test_torch_graph.py tests/embeddings/test_torch_networks.py $(PYTEST_ARGS)
 
 test-lowest: $(TOOLS)/.made $(WASM) browser ## the whole suite with the oldest versions that pyproject.toml allows
 	$(TOOLS)/bin/uv venv --quiet --clear --python $(PYTHON) $(LOWEST)

@@ -100,7 +100,7 @@ def write(where: Path, pictures: int, windows: int) -> None:
     settings = Settings.preset(PRESET)
     base = np.stack([describe(random_curves(seed), settings) for seed in range(BASE)])
     random = np.random.default_rng(1)
-    Index.create(where, PRESET, detector="canny")
+    Index.create(where, PRESET, detector="canny", expansion=False)
     store = Store.open(where)
     frame = np.array([0, 0, 400, 300], np.float32)
     for start in range(0, pictures, 5000):

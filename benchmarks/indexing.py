@@ -105,7 +105,7 @@ def measure(pictures: int, detector: str, sample: int) -> dict[str, Any]:
         single_wall = (time.perf_counter() - wall) / len(chosen)
         single_cpu = (_cpu() - cpu) / len(chosen)
         del reader
-        index = Index.create(Path(scratch, "index"), detector=detector)
+        index = Index.create(Path(scratch, "index"), detector=detector, expansion=False)
         memory = Memory()
         memory.start()
         cpu = _cpu()

@@ -91,7 +91,9 @@ def main() -> None:
     else:
         pictures, searched = icons(options.count or 2000, random)
     with tempfile.TemporaryDirectory() as scratch:
-        index = Index.create(Path(scratch, "index"), options.preset, detector=options.detector)
+        index = Index.create(
+            Path(scratch, "index"), options.preset, detector=options.detector, expansion=False
+        )
         start = time.perf_counter()
         index.add(pictures, jobs=options.jobs)
         seconds = time.perf_counter() - start

@@ -59,7 +59,9 @@ def make_index(folder: Path, count: int, real: int, min_object_size: float, phot
     files = sorted(f for d in folders for f in d.rglob("*") if f.suffix in (".png", ".jpg", ".svg"))
     for i, file in enumerate(random.Random(SEED).sample(files, real)):
         shutil.copy(file, samples / f"{i}{file.suffix}")
-    small = Index.create(folder / f"small-{min_object_size}", min_object_size=min_object_size)
+    small = Index.create(
+        folder / f"small-{min_object_size}", min_object_size=min_object_size, expansion=False
+    )
     small.add([samples])
     store = Store.create(where, small.store.config)
     schema = store.dataset.schema

@@ -112,7 +112,11 @@ def sheets(args: argparse.Namespace) -> dict[str, Any]:
                 truth[i] = (number, box)
             cv2.imwrite(str(Path(scratch, f"{number}.png")), page)
         index = Index.create(
-            Path(scratch, "index"), args.preset, detector="canny", min_object_size=args.min_object_size
+            Path(scratch, "index"),
+            args.preset,
+            detector="canny",
+            min_object_size=args.min_object_size,
+            expansion=False,
         )
         index.add(scratch, jobs=1)
         for i, (number, box) in truth.items():
@@ -130,7 +134,11 @@ def turned(args: argparse.Namespace) -> dict[str, Any]:
     first = 0
     with tempfile.TemporaryDirectory() as scratch:
         index = Index.create(
-            Path(scratch, "index"), args.preset, detector="canny", min_object_size=args.min_object_size
+            Path(scratch, "index"),
+            args.preset,
+            detector="canny",
+            min_object_size=args.min_object_size,
+            expansion=False,
         )
         index.add(paths, jobs=1)
         began = time.perf_counter()

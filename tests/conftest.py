@@ -80,7 +80,7 @@ def shape_index(shape_pictures: Path, tmp_path_factory: pytest.TempPathFactory) 
     from sketchseek import Index
 
     where = tmp_path_factory.mktemp("shape-index") / "index"
-    report = Index.create(where, detector="canny").add([shape_pictures])
+    report = Index.create(where, detector="canny", expansion=False).add([shape_pictures])
     assert not report.failed
     return where
 

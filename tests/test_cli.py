@@ -31,7 +31,7 @@ def place(tmp_path_factory: pytest.TempPathFactory, draw_picture: Any) -> Path:
         draw_picture(folder / "pictures" / f"{number}.png", number)
     draw_picture(os.fsencode(folder) + b"/pictures/\x1b[31m \xff.png", 9)
     (folder / "square.json").write_text(json.dumps(SKETCH))
-    Index.create(folder / "index", detector="canny").add(folder / "pictures")
+    Index.create(folder / "index", detector="canny", expansion=False).add(folder / "pictures")
     return folder
 
 

@@ -126,7 +126,7 @@ def test_nothing_of_an_extra_is_loaded_by_indexing_and_searching(shape_pictures,
     ]
     code = (
         "import sys; from pathlib import Path; from sketchseek import Index\n"
-        "index = Index.create(sys.argv[1], detector='canny')\n"
+        "index = Index.create(sys.argv[1], detector='canny', expansion=False)\n"
         "index.add(sys.argv[2], jobs=1); index.search([[[0, 0], [9, 0], [5, 8], [0, 0]]])\n"
         f"print(*set({extras!r}) & set(sys.modules))"
     )

@@ -273,7 +273,7 @@ def together(seconds: float, pictures: int = 120) -> dict[str, Any]:
         folder.mkdir()
         for number in range(pictures):
             draw(folder / f"{number}.png", number)
-        index = Index.create(where, detector="canny")
+        index = Index.create(where, detector="canny", expansion=False)
         head = (
             "import json, os, random, sys, time\nfrom sketchseek.indexing import commits\n"
             "commits.BATCH_ROWS, commits.TIDY_COMMITS = 8, 8\nfrom sketchseek import Index\n"
@@ -354,7 +354,7 @@ def threads(seconds: float, pictures: int = 64) -> dict[str, Any]:
         folder.mkdir()
         for number in range(pictures):
             draw(folder / f"{number}.png", number)
-        index = Index.create(where, detector="canny")
+        index = Index.create(where, detector="canny", expansion=False)
         index.add(folder)
         end = time.monotonic() + seconds
         counts: Counter[str] = Counter()
@@ -396,7 +396,7 @@ def threads(seconds: float, pictures: int = 64) -> dict[str, Any]:
         index.add(folder)
         rows = paths_of(where)
         fresh = Path(scratch, "fresh")
-        Index.create(fresh, detector="canny").add(folder)
+        Index.create(fresh, detector="canny", expansion=False).add(folder)
         found: dict[str, Any] = {
             "done": dict(counts),
             "errors": errors,
@@ -417,7 +417,7 @@ def damage(trials: int, seed: int = 0, pictures: int = 30) -> dict[str, Any]:
     found: dict[str, Any] = {"trials": trials, "by kind": Counter(), "said": 0, "silent": [], "not back": []}
     with reading_here(), tempfile.TemporaryDirectory() as scratch:
         folder, whole = Path(scratch, "pictures"), Path(scratch, "whole")
-        index = Index.create(whole, detector="canny")
+        index = Index.create(whole, detector="canny", expansion=False)
         for number in range(pictures):
             part = folder / str(number // 6)
             part.mkdir(parents=True, exist_ok=True)
@@ -485,7 +485,7 @@ def troubles(trials: int, seed: int = 0, pictures: int = 16) -> dict[str, Any]:
             part.mkdir(parents=True, exist_ok=True)
             draw(part / f"{number}.png", number)
         (folder / "usb").symlink_to(drive)
-        index = Index.create(whole, detector="canny")
+        index = Index.create(whole, detector="canny", expansion=False)
         for part in sorted(folder.iterdir()):
             index.add(part)
         for number in (0, 1):  # so that there are files that say what is deleted
@@ -503,7 +503,7 @@ def troubles(trials: int, seed: int = 0, pictures: int = 16) -> dict[str, Any]:
             found["by kind"][kind] += 1
             right = expected
             if kind == "replaced":
-                Index.create(Path(scratch, "fresh"), detector="canny").add(folder)
+                Index.create(Path(scratch, "fresh"), detector="canny", expansion=False).add(folder)
                 right = answers(Path(scratch, "fresh"))
                 shutil.rmtree(Path(scratch, "fresh"))
             try:

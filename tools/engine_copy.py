@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src" / "cpp"
-TESTS = tuple(str(ROOT / "tests" / name) for name in ("shape/engine", "depiction/test_quantisation.py"))
+TESTS = tuple(str(ROOT / "tests" / name) for name in ("shape/engine", "embeddings/test_quantisation.py"))
 LIBRARY = Path("shape") / "engine" / f"_engine{sysconfig.get_config_var('EXT_SUFFIX')}"
 
 

@@ -14,12 +14,36 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from . import kernels, maps
     from .contours.drawing import Sketch
-    from .errors import SketchseekError
-    from .index import Index
+    from .errors import (
+        AddressError,
+        ArgumentError,
+        DamagedError,
+        NoEmbeddingError,
+        NoIndexError,
+        OtherPlaceError,
+        SketchseekError,
+    )
+    from .index import Index, PictureRow
     from .search.hit import Hit, Hits
 
 __version__ = "0.1.0"
-__all__ = ["Hit", "Hits", "Index", "Sketch", "SketchseekError", "__version__", "kernels", "maps"]
+__all__ = [
+    "AddressError",
+    "ArgumentError",
+    "DamagedError",
+    "Hit",
+    "Hits",
+    "Index",
+    "NoEmbeddingError",
+    "NoIndexError",
+    "OtherPlaceError",
+    "PictureRow",
+    "Sketch",
+    "SketchseekError",
+    "__version__",
+    "kernels",
+    "maps",
+]
 
 # Nothing is sent anywhere, nor kept to be sent. Libraries read these when they are loaded, and every process
 # of ours passes here first. Who has set one of them wants what it says.
@@ -30,8 +54,9 @@ _HOMES = {
     "Hit": "search.hit",
     "Hits": "search.hit",
     "Index": "index",
+    "PictureRow": "index",
     "Sketch": "contours.drawing",
-    "SketchseekError": "errors",
+    **dict.fromkeys((name for name in __all__ if name.endswith("Error")), "errors"),
 }
 
 

@@ -1,12 +1,28 @@
-"""Errors for people: a sentence that states the fact. How to mend it, each face says in its own words."""
+"""Errors for people: a sentence that states the fact. How to mend it, each face says in its own words.
+
+SketchseekError
+    ArgumentError       also a ValueError: what was asked for cannot be asked for
+    NoIndexError        there is no index in a place
+    OtherPlaceError     it takes an index in another place
+    DamagedError        something in an index is not what was written
+    NoEmbeddingError    a search was to go by embeddings that are not known here
+    AddressError        nothing can be served at an address
+    ClusterError        a cluster cannot be joined, or does not answer (`sketchseek.cluster`)
+"""
+
+from __future__ import annotations
 
 
 class SketchseekError(Exception):
     """Something a user can mend. The command line prints it, adds its own options, and exits with 1."""
 
 
+class ArgumentError(SketchseekError, ValueError):
+    """A value that cannot be asked for: a preset that there is not, a count below 1."""
+
+
 class NoIndexError(SketchseekError):
-    """There is not an index in a place."""
+    """There is no index in a place."""
 
 
 class OtherPlaceError(SketchseekError):
@@ -17,7 +33,7 @@ class DamagedError(SketchseekError):
     """Something in an index is not what was written."""
 
 
-class NoDescriptorError(SketchseekError):
+class NoEmbeddingError(SketchseekError):
     """What pictures depict is not known here, and the search was to go by it."""
 
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, Unpack, overload
 
-from .arguments import MOST_WEIGHT
-from .contours.drawing import Sketch
-from .errors import DamagedError, NoDescriptorError, SketchseekError
+from .contours.drawing import Drawing, Sketch
+from .errors import ArgumentError, DamagedError, NoEmbeddingError, SketchseekError
 from .search.collection import Collection
+from .search.core import CORE
 from .search.hit import Hit, Hits
 from .search.missing import missing_last
 from .search.near_duplicates import with_likeness
-from .search.options import Options
+from .search.options import Options, SearchOptions, Turn
 from .search.search import search
 from .search.state import SearchState
 from .shape.engine.device import engine_on
@@ -30,7 +30,6 @@ from .storage.snapshot import Snapshot
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-    from PIL import Image
 
     from .contours.extract import Contours
     from .embeddings import EmbeddingIndex, PictureEncoder
@@ -41,14 +40,13 @@ if TYPE_CHECKING:
     from .notebook.widget import SketchWidget
     from .progress import Progress
     from .search.explanation import Explanation
-    from .sources.files import Source
     from .storage.store import Store
 
 Path = str | os.PathLike[str]
 
 DEFAULT_ENCODER = "efficientnet"
 EXACT_WINDOWS = 200_000
-"""More views than these are searched by a shortlist (docs/explanation/windows.md has what that loses)."""
+"""More windows than these are searched by a shortlist (docs/explanation/windows.md has what that loses)."""
 
 __all__ = ["Hit", "Index", "PictureRow"]
 
@@ -63,12 +61,38 @@ class PictureRow:
     height: int
 
 
+class _Pictures(Sequence[PictureRow]):
+    """The pictures of a state, made when they are asked for."""
+
+    def __init__(self, state: SearchState) -> None:
+        self._state = state
+
+    def __len__(self) -> int:
+        return len(self._state)
+
+    @overload
+    def __getitem__(self, at: int) -> PictureRow: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[PictureRow]: ...
+    def __getitem__(self, at: int | slice) -> PictureRow | list[PictureRow]:
+        numbers = range(len(self))[at]
+        return [self._row(number) for number in numbers] if isinstance(numbers, range) else self._row(numbers)
+
+    def _row(self, number: int) -> PictureRow:
+        state = self._state
+        size = int(state.width[number]), int(state.height[number])
+        return PictureRow(state.id(number), state.path(number), *size)
+
+
 class Index:
     """Pictures that can be searched by drawing.
 
     >>> index = Index.create("pictures.index")           # doctest: +SKIP
     >>> report = index.add(["~/Pictures"])               # doctest: +SKIP
-    >>> hits = index.search(Sketch.load("mug.png"))      # doctest: +SKIP
+    >>> hits = index.search("mug.png")                   # doctest: +SKIP
+    >>> "~/Pictures/mug.jpg" in index                    # doctest: +SKIP
+
+    It may stand in a `with` statement, which closes it; iterating it gives its pictures.
 
     Any number of threads may search one Index while others add to it, in this process or another;
     `refresh` goes to the newest version.
@@ -80,8 +104,9 @@ class Index:
         self._store = store
         self._lock = threading.RLock()
         self._encoder: PictureEncoder | None = None
-        self._no_describer: str | None = None
+        self._no_encoder: str | None = None
         self._repaired: list[str] = []
+        self._opened: tuple[Snapshot, SearchState] | None = None
         self._go_to(self._newest_snapshot(None, save=True))
 
     @classmethod
@@ -91,7 +116,7 @@ class Index:
         preset: str = DEFAULT_PRESET,
         *,
         detector: str = "neural",
-        expansion: bool | str = False,
+        expansion: bool | str | None = None,
         min_object_size: float = MIN_OBJECT_SIZE,
         tokens: bool = True,
         exist_ok: bool = False,
@@ -106,6 +131,10 @@ class Index:
         exist_ok : open the index that is there, if it was made with the same settings.
         """
         location = Location(where)
+        if expansion is None:
+            from .networks.graph import has_extra
+
+            expansion = has_extra()
         config = make_config(preset, detector, expansion, min_object_size, tokens=tokens)
         if not location.exists():
             from .storage.store import Store
@@ -142,6 +171,33 @@ class Index:
 
     def __len__(self) -> int:
         return len(self._state)
+
+    def __iter__(self) -> Iterator[PictureRow]:
+        return iter(self.pictures)
+
+    def __contains__(self, picture: object) -> bool:
+        """Whether it has the picture of that path, address or id."""
+        if isinstance(picture, PictureRow):
+            return self._state.has(picture.id)
+        if not isinstance(picture, str | os.PathLike):
+            return False
+        return self._state.has(os.fspath(picture)) or self._number_of(picture) is not None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the files that it reads from; whatever is asked of it later opens them again."""
+        with self._lock:
+            self._opened, self._store, self._encoder = None, None, None
+
+    @property
+    def pictures(self) -> Sequence[PictureRow]:
+        """All pictures of the version that is open, without their vectors."""
+        return _Pictures(self._state)
 
     def __repr__(self) -> str:
         return f"<sketchseek.Index of {len(self):,} pictures in {self._location}>"
@@ -356,7 +412,7 @@ class Index:
                 snapshot.save(self._location)
         return snapshot
 
-    def _go_to(self, snapshot: Snapshot) -> None:
+    def _go_to(self, snapshot: Snapshot) -> tuple[Snapshot, SearchState]:
         collection = Collection(
             snapshot.codes,
             snapshot.norms,
@@ -379,20 +435,31 @@ class Index:
             load_embeddings=partial(self._embeddings, snapshot),
             method=self._method_for(snapshot, collection),
         )
-        self._opened = (snapshot, state)
+        self._opened = opened = (snapshot, state)
+        return opened
+
+    @property
+    def _now(self) -> tuple[Snapshot, SearchState]:
+        """The version that is open; opened again after `close`."""
+        opened = self._opened
+        if opened is None:
+            with self._lock:
+                opened = self._opened or self._go_to(self._newest_snapshot(None, save=False))
+        return opened
 
     @property
     def _snapshot(self) -> Snapshot:
-        return self._opened[0]
+        return self._now[0]
 
     @property
     def _state(self) -> SearchState:
         """What is searched; made again when somebody has written to the file that it is mapped from."""
-        if not self._snapshot.is_intact():
-            with self._lock:
-                if not self._snapshot.is_intact():
-                    self._go_to(self._newest_snapshot(None, save=True))
-        return self._opened[1]
+        snapshot, state = self._now
+        if snapshot.is_intact():
+            return state
+        with self._lock:
+            snapshot, state = self._now
+            return state if snapshot.is_intact() else self._go_to(self._newest_snapshot(None, save=True))[1]
 
     @property
     def state(self) -> SearchState:
@@ -420,13 +487,13 @@ class Index:
         if there is None or (there.name, there.version) != (config.name, config.version):
             self._encoder = None
             try:
-                self._encoder, self._no_describer = _encoder(config), None
-            except NoDescriptorError:
+                self._encoder, self._no_encoder = _encoder(config), None
+            except NoEmbeddingError:
                 raise
             except SketchseekError as error:
                 if required:
                     raise
-                self._no_describer = str(error)
+                self._no_encoder = str(error)
         return self._encoder
 
     @property
@@ -435,11 +502,11 @@ class Index:
         expansion = self.config.expansion
         if expansion is None or self._encoder is not None:
             return None
-        if self._no_describer is None:
+        if self._no_encoder is None:
             from .networks.catalog import lacking
 
             return by_shape_alone(lacking(expansion.name))
-        return by_shape_alone(self._no_describer)
+        return by_shape_alone(self._no_encoder)
 
     @property
     def method(self) -> str:
@@ -452,27 +519,114 @@ class Index:
 
     def search(
         self,
-        sketch: Sketch | Source | Image.Image | Sequence[Any] | None = None,
+        drawing: Drawing | None = None,
         k: int = 20,
         *,
-        drawing: Sketch | Source | Image.Image | Sequence[Any] | None = None,
-        **options: Any,
+        offset: int = 0,
+        mirror: bool = True,
+        turn: Turn = None,
+        expand: int | None = None,
+        blend: float | None = None,
+        picked: Sequence[str] = (),
+        rejected: Sequence[str] = (),
+        words: str | None = None,
+        folder: str | None = None,
+        method: str | None = None,
+        shortlist: int | None = None,
+        rerank: str | None = None,
+        neighborhood: int | None = None,
+        local_normalization: float = CORE["local normalization"],
+        coverage: float = CORE["coverage"],
+        threads: int | None = None,
     ) -> Hits:
-        """The k pictures that show the drawing best; pictures whose files are missing come last.
+        """The k pictures that show the drawing best, those that are not there any more after the others.
 
-        sketch : also strokes [[[x, y], ...], ...], the path or the bytes of a file, or a Pillow image; None
-            where `words` say what is looked for. `drawing` is another name for it.
-        options : the other fields of `sketchseek.search.search.Options`: offset, mirror, expand, blend (at
-            most 5), picked, words, method, turn (also "any"; None turns by itself) and so on.
+        Parameters
+        ----------
+        drawing : Sketch, path, bytes, str, Pillow image, ndarray or list, optional
+            A file's path or bytes, the text of an SVG, pixels (h, w), (h, w, 3) or (h, w, 4) uint8, or
+            strokes [[[x, y], ...], ...]. None where `words` say what is looked for.
+        k, offset : int
+            The best k hits after the first `offset`.
+        mirror : bool
+            Also look for the mirrored drawing.
+        turn : float or "any", optional
+            Also look for the drawing turned by up to so many degrees either way. None: upright, and where
+            nothing fits well turned by the angle at which it does.
+        expand : int, optional
+            How many first hits to ask again with, by what they depict; 0 for none. None: what was measured
+            to be best for the size of the collection.
+        blend : float, optional
+            Weight, from 0 to 5, of the drawing's own embedding beside its shape; 0 is shape alone. None: what
+            was measured to be best for the network.
+        picked, rejected : sequence of str
+            Ids of pictures that are right: ask again with these; and of pictures that are not what was meant.
+        words : str, optional
+            What is looked for, beside a drawing or instead of one: by what it looks like, and by names.
+        folder : str, optional
+            Only pictures in this folder and those below.
+        method : "exhaustive", "projections" or "dpf", optional
+            None: exact while that takes less than a blink, else by a shortlist.
+        shortlist, rerank, neighborhood : int, str, int, optional
+            Of the methods with a shortlist, see `sketchseek.search.ranking`.
+        local_normalization : float
+            In [0, 1): 0 divides by the norm of the whole picture, 1 by that of the drawing's box.
+        coverage : float
+            What it counts that all of the drawing is there; 0 for nothing.
+        threads : int, optional
+            None for one per core.
+
+        Raises
+        ------
+        ArgumentError
+            An option that is not one of these, or does not go with another.
+        SketchseekError
+            A drawing that cannot be read, or that is blank.
         """
-        chosen, drawn = self._options(k, options), sketch if drawing is None else drawing
-        hits = search(self._state, None if drawn is None else Sketch.of(drawn), chosen)
-        if chosen.blend is None and drawn is not None:
-            hits.note = hits.note or by_shape_alone(self._no_describer)
-        hits = missing_last(hits)
-        return hits if chosen.shape_alone else with_likeness(hits, self._state)
+        return self._search(
+            drawing,
+            Options.of(
+                k,
+                {
+                    "offset": offset,
+                    "mirror": mirror,
+                    "turn": turn,
+                    "expand": expand,
+                    "blend": blend,
+                    "picked": picked,
+                    "rejected": rejected,
+                    "words": words,
+                    "folder": folder,
+                    "method": method,
+                    "shortlist": shortlist,
+                    "rerank": rerank,
+                    "neighborhood": neighborhood,
+                    "local_normalization": local_normalization,
+                    "coverage": coverage,
+                    "threads": threads,
+                },
+            ),
+        )
 
-    def draw(self, k: int = 12, **options: Any) -> SketchWidget:
+    def search_many(
+        self, drawings: Iterable[Drawing], k: int = 20, **options: Unpack[SearchOptions]
+    ) -> Iterator[Hits]:
+        """The hits of each drawing, one after the other, each computed when it is asked for.
+
+        options : those of `search`.
+        """
+        chosen = Options.of(k, options)
+        return (self._search(drawing, chosen) for drawing in drawings)
+
+    def _search(self, drawing: Drawing | None, options: Options) -> Hits:
+        state = self._state
+        hits = search(state, None if drawing is None else Sketch.of(drawing), options)
+        if options.blend is None and drawing is not None:
+            hits.note = hits.note or by_shape_alone(self._no_encoder)
+        hits = missing_last(hits)
+        return hits if options.shape_alone else with_likeness(hits, state)
+
+    def draw(self, k: int = 12, **options: Unpack[SearchOptions]) -> SketchWidget:
         """A sheet to draw on in a notebook, and the k best hits below it, by the extra `notebook`.
 
         The widget's `strokes` are what is drawn, its `hits` what is found. options : those of `search`.
@@ -480,15 +634,6 @@ class Index:
         from .notebook import sketch_widget
 
         return sketch_widget(self, k, **options)
-
-    def _options(self, k: int, given: dict[str, Any]) -> Options:
-        """The options of a search as they may be given."""
-        blend, turn = given.get("blend"), given.get("turn")
-        if isinstance(blend, int | float) and blend > MOST_WEIGHT:
-            raise ValueError(f"blend must be from 0 to {MOST_WEIGHT:g}, got {blend}")
-        if isinstance(turn, str) and turn == "any":
-            turn = 180.0
-        return Options(k, **{**given, "turn": turn})
 
     def likeness(self, sketch: Sketch, identifier: str) -> Likeness:
         """What the network says of a drawing and a picture, as far as the index knows."""
@@ -512,18 +657,19 @@ class Index:
 
     def row(self, identifier: str) -> PictureRow:
         """What is known of a picture."""
-        state = self._state
-        number = state.number(identifier)
-        return PictureRow(identifier, state.path(number), int(state.width[number]), int(state.height[number]))
+        return _Pictures(self._state)[self._state.number(identifier)]
 
     def identify(self, picture: Path) -> str:
         """The id of the picture at a path or URI."""
+        number = self._number_of(picture)
+        if number is None:
+            raise SketchseekError(f"There is no picture {os.fspath(picture)} in the index.")
+        return self._state.id(number)
+
+    def _number_of(self, picture: Path) -> int | None:
         state, text = self._state, os.fspath(picture)
         wanted = text if "://" in text else os.path.abspath(os.path.expanduser(text))
-        for number in range(len(state)):
-            if state.path(number) == wanted:
-                return state.id(number)
-        raise SketchseekError(f"There is no picture {text} in the index.")
+        return next((number for number in range(len(state)) if state.path(number) == wanted), None)
 
     def picture_path(self, identifier: str) -> str:
         """Where the picture is."""
@@ -599,7 +745,7 @@ def make_config(
     from .shape.settings import PRESETS
 
     if preset not in PRESETS:
-        raise SketchseekError(f"There is no preset {preset!r}; choose one of {', '.join(PRESETS)}.")
+        raise ArgumentError(f"There is no preset {preset!r}; choose one of {', '.join(PRESETS)}.")
     _check_min_object_size(min_object_size)
     settings = Settings.preset(preset)
     edges = get_detector(detector)
@@ -618,7 +764,7 @@ def make_config(
 
 def _check_min_object_size(min_object_size: float) -> None:
     if min_object_size not in LEVELS:
-        raise SketchseekError(
+        raise ArgumentError(
             f"Things as small as {min_object_size:g} of a picture can't be asked for; choose one of "
             f"{', '.join(f'{known:g}' for known in LEVELS)}."
         )
@@ -639,7 +785,7 @@ def explained(sketch: Sketch, picture: Path, where: Path | None = None) -> tuple
     encoder = None
     try:
         encoder = _encoder(config.expansion) if config and config.expansion else None
-    except NoDescriptorError:
+    except NoEmbeddingError:
         raise
     except SketchseekError:
         pass  # without the network, the shape can be explained
@@ -754,7 +900,7 @@ def _encoder(config: Expansion) -> PictureEncoder:
 
     encoder = get_encoder(config.name)
     if encoder.version != config.version:
-        raise NoDescriptorError(
+        raise NoEmbeddingError(
             f"This index holds descriptors of {config.name} {config.version}, "
             f"and {encoder.version} is installed: `sketchseek index --expansion {config.name}` describes "
             "the pictures again."

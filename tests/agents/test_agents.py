@@ -206,7 +206,7 @@ def test_thirty_icons_drawn_from_words_are_found_and_are_likelier_there_than_ten
     from sketchseek.demo import chosen
 
     icons = [path for path in chosen() if path.suffix == ".svg"]
-    Index.create(tmp_path / "index", detector="canny").add(icons)
+    Index.create(tmp_path / "index", detector="canny", expansion=False).add(icons)
     server = agent_server(Library(tmp_path / "index"), decoder)
     drawn = [*THERE.items(), *ABSENT.items()]
     answers = asked(server, *(("search", {"svg": svg(path), "thumbnails": 0}) for _, path in drawn))

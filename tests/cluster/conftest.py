@@ -104,7 +104,7 @@ def synthetic() -> Callable[..., list[dict[str, Any]]]:
 def collection(tmp_path_factory: pytest.TempPathFactory, synthetic: Any) -> Path:
     """An index of 900 pictures in three fragments, one of them large."""
     where = tmp_path_factory.mktemp("collection") / "index"
-    Index.create(where, "compact", detector="canny")
+    Index.create(where, "compact", detector="canny", expansion=False)
     for numbers in (range(700), range(700, 820), range(820, 900)):
         write(where, synthetic(numbers))
     return where

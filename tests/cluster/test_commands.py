@@ -121,7 +121,7 @@ class TestOnACluster:
         with monkeypatch.context() as elsewhere:
             elsewhere.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
             assert "does not answer" in said(where)
-        Index.create(where, detector="canny")
+        Index.create(where, detector="canny", expansion=False)
         assert "A node of the cluster says: There are no credentials" in said(where), "nodes have no keys"
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
             monkeypatch.delenv(name)
@@ -177,7 +177,7 @@ class TestOnACluster:
 
     def test_serving_is_the_same_page_and_api(self, cluster: Any, synthetic: Any, tmp_path: Path) -> None:
         where = tmp_path / "served"
-        Index.create(where, "compact", detector="canny")
+        Index.create(where, "compact", detector="canny", expansion=False)
         write(where, synthetic(range(60)))
         command = [sys.executable, "-m", "sketchseek", "serve", "--index", str(where), "--port", "0"]
         options = ["--cluster", cluster.address, "--shards", "3", "--deadline", "30"]

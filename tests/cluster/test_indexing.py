@@ -44,7 +44,9 @@ def encoders() -> list[Any]:
 
 
 def test_the_index_is_that_of_one_machine(cluster: Any, many: Path, tmp_path: Path) -> None:
-    alone, index = (Index.create(tmp_path / name, detector="canny") for name in ("alone", "spread"))
+    alone, index = (
+        Index.create(tmp_path / name, detector="canny", expansion=False) for name in ("alone", "spread")
+    )
     expected = alone.add(many)
     report = index.add(many, workers=ClusterWorkers)
     assert (report.added, report.failed) == (120, expected.failed)
@@ -64,7 +66,7 @@ def test_a_node_is_killed_half_way(
     import ray
 
     monkeypatch.setattr(workers_module, "BATCH", 3)
-    index = Index.create(tmp_path / "index", detector="canny")
+    index = Index.create(tmp_path / "index", detector="canny", expansion=False)
     list_local = ray.get_runtime_context().get_node_id()
     killed = []
 
@@ -99,7 +101,7 @@ def test_commits_hold_up_reading(
         given.append(sum(len(batch) for worker in self._workers for batch in worker.batches.values()))
 
     monkeypatch.setattr(ClusterWorkers, "_give", counted)
-    index = Index.create(tmp_path / "index", detector="canny")
+    index = Index.create(tmp_path / "index", detector="canny", expansion=False)
     report = index.add(many, workers=ClusterWorkers, progress=lambda *_: time.sleep(0.002))
     assert report.added == 120
     assert max(given) <= 3 * workers_module.AHEAD * workers_module.BATCH
@@ -116,7 +118,7 @@ def test_a_picture_that_ends_its_reader_is_given_up(
             return super().read(tasks)
 
     monkeypatch.setattr(workers_module, "Describer", Fragile)
-    index = Index.create(tmp_path / "index", detector="canny")
+    index = Index.create(tmp_path / "index", detector="canny", expansion=False)
     report = index.add(many, workers=ClusterWorkers)
     assert report.added == 119
     assert {os.path.basename(name) for name, _ in report.failed} == {"007.png", "broken.png"}
@@ -132,14 +134,14 @@ def test_a_folder_that_a_node_does_not_see_is_said(
             return [Gone(task.path) for task in tasks]
 
     monkeypatch.setattr(workers_module, "Describer", Elsewhere)
-    index = Index.create(tmp_path / "index", detector="canny")
+    index = Index.create(tmp_path / "index", detector="canny", expansion=False)
     with pytest.raises(SketchseekError, match="does not see"):
         index.add(many, workers=ClusterWorkers)
     assert len(index) == 0
 
 
 def test_an_interrupted_run_keeps_what_is_finished(cluster: Any, many: Path, tmp_path: Path) -> None:
-    index = Index.create(tmp_path / "index", detector="canny")
+    index = Index.create(tmp_path / "index", detector="canny", expansion=False)
 
     def progress(done: int, total: int) -> None:
         if done >= 30:

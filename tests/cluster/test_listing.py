@@ -219,7 +219,7 @@ def test_an_index_is_made_with_both(
     for number in range(40):
         (tmp_path / "pictures" / f"{number}").mkdir(parents=True)
         draw_picture(tmp_path / "pictures" / f"{number}" / "1.png", number)
-    index = Index.create(tmp_path / "index", detector="canny")
+    index = Index.create(tmp_path / "index", detector="canny", expansion=False)
     report = index.add(tmp_path / "pictures", workers=ClusterWorkers, listings=ClusterListings())
     assert (report.added, report.failed) == (40, [])
     assert noted()

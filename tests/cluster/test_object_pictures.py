@@ -70,11 +70,11 @@ def test_a_bucket_through_its_life(
     put(".hidden/6.png", pictures / "0.png")
     put("node_modules/7.png", pictures / "0.png")
     put("drafts/8.png", pictures / "0.png")
-    index = Index.create(tmp_path / "index", detector="canny")
+    index = Index.create(tmp_path / "index", detector="canny", expansion=False)
     report = index.add(f"{photos}/", exclude=["drafts"], jobs=1)
     assert (report.added, report.failed) == (6, [])
     assert paths(index) == sorted(six)
-    alone = Index.create(tmp_path / "alone", detector="canny")
+    alone = Index.create(tmp_path / "alone", detector="canny", expansion=False)
     alone.add(pictures, jobs=1)
     assert [hit.score for hit in index.search(SQUARE)] == [hit.score for hit in alone.search(SQUARE)]
     again = index.add(photos, exclude=["drafts"], jobs=1)
@@ -118,7 +118,7 @@ def test_what_goes_wrong_is_a_sentence(
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     assert "does not answer" in said(photos)
     monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
-    index = Index.create(where, detector="canny")
+    index = Index.create(where, detector="canny", expansion=False)
     assert index.add(photos, jobs=1).added == 6
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     report = index.add(photos, jobs=1)
@@ -129,7 +129,7 @@ def test_what_goes_wrong_is_a_sentence(
 def test_a_store_that_is_slow_and_fails_now_and_then(
     photos: str, six: list[str], endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    index = Index.create(tmp_path / "index", detector="canny")
+    index = Index.create(tmp_path / "index", detector="canny", expansion=False)
     with troubled(endpoint, fails=0.15, delay=0.05) as (address, met):
         monkeypatch.setenv("AWS_ENDPOINT_URL", address)
         for _ in range(20):
@@ -145,7 +145,7 @@ def test_the_page_shows_them(photos: str, six: list[str], tmp_path: Path, client
 
     from sketchseek.server.app import create_app
 
-    index = Index.create(tmp_path / "index", detector="canny")
+    index = Index.create(tmp_path / "index", detector="canny", expansion=False)
     index.add(photos, jobs=1)
     with TestClient(create_app(tmp_path / "index"), base_url="http://127.0.0.1:8000") as page:
         identifier = index.identify(six[0])

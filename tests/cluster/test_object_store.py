@@ -40,7 +40,7 @@ def where() -> str:
 
 @pytest.fixture
 def index(where: str) -> Index:
-    return Index.create(where, detector="canny")
+    return Index.create(where, detector="canny", expansion=False)
 
 
 square, with_a_small_square = test_index.square, test_index.with_a_small_square
@@ -152,7 +152,7 @@ def test_a_writer_is_killed(index: Index, where: str, pictures: Path, step: str,
 def test_a_store_that_fails_and_is_slow(
     endpoint: str, where: str, pictures: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Index.create(where, detector="canny")
+    Index.create(where, detector="canny", expansion=False)
     with troubled(endpoint, fails=0.15, delay=0.05) as (address, met):
         monkeypatch.setenv("AWS_ENDPOINT_URL", address)
 

@@ -146,7 +146,7 @@ def test_expansion_has_the_answers_of_one_machine(
     monkeypatch.setattr(pictures, "LARGE", large)
     monkeypatch.setattr(pictures, "COMPARED", large)
     monkeypatch.setattr("sketchseek.embeddings.expansion._CANDIDATES", 60)
-    index = Index.create(tmp_path / "i", "compact", detector="canny")
+    index = Index.create(tmp_path / "i", "compact", detector="canny", expansion=False)
     index.store.set_expansion(Expansion("made-up", "1", 128))
     write(tmp_path / "i", synthetic(range(300), expansion=128))
     write(tmp_path / "i", synthetic(range(300, 420), expansion=128))
@@ -207,7 +207,7 @@ def test_tokens_have_the_answers_of_one_machine(
     monkeypatch.setattr("sketchseek.embeddings.expansion._CANDIDATES", 60)
     seer = Seer(dimension, parts=8)
     monkeypatch.setattr("sketchseek.index._encoder", lambda _: seer)
-    index = Index.create(tmp_path / "i", "compact", detector="canny")
+    index = Index.create(tmp_path / "i", "compact", detector="canny", expansion=False)
     index.store.set_expansion(Expansion("efficientnet", "1", dimension, "those", seer.tokens.bytes))
     write(tmp_path / "i", synthetic(range(300), expansion=dimension, tokens=seer.tokens.bytes))
     write(tmp_path / "i", synthetic(range(300, 400), expansion=dimension, tokens=seer.tokens.bytes))
@@ -240,7 +240,7 @@ def test_words_have_the_answers_of_one_machine(
     monkeypatch.setattr(pictures, "LARGE", large)
     monkeypatch.setattr(pictures, "COMPARED", large)
     monkeypatch.setattr("sketchseek.embeddings.expansion._CANDIDATES", 60)
-    index = Index.create(tmp_path / "i", "compact", detector="canny")
+    index = Index.create(tmp_path / "i", "compact", detector="canny", expansion=False)
     index.store.set_expansion(Expansion("efficientnet", "1", dimension))
     write(tmp_path / "i", synthetic(range(420), expansion=dimension))
     alone = Index.open(tmp_path / "i")
@@ -258,7 +258,7 @@ def test_new_commits_reach_the_shards_while_others_search(
     cluster: Any, synthetic: Any, tmp_path: Path, drawings: Any
 ) -> None:
     where = tmp_path / "i"
-    Index.create(where, "compact", detector="canny")
+    Index.create(where, "compact", detector="canny", expansion=False)
     write(where, synthetic(range(90)))
     options = ClusterOptions(shards=3, deadline=DEADLINE)
     with ClusterIndex.spread(where, options, follow=True) as index:
@@ -280,7 +280,7 @@ def test_fronts_that_come_later_take_the_layout_that_is_there(
     cluster: Any, synthetic: Any, tmp_path: Path, drawings: Any
 ) -> None:
     where = tmp_path / "i"
-    Index.create(where, "compact", detector="canny")
+    Index.create(where, "compact", detector="canny", expansion=False)
     write(where, synthetic(range(60)))
     with ClusterIndex.spread(where, ClusterOptions(shards=3, deadline=DEADLINE)) as one:
         for last in (70, 95, 100):  # dealt from the start, these would lie elsewhere

@@ -70,7 +70,7 @@ def test_a_read_only_folder(durability: ModuleType) -> None:
 
 def test_a_limit_on_file_sizes_is_a_sentence(tmp_path: Path, pictures: Path) -> None:
     index = tmp_path / "index"
-    Index.create(index, detector="canny")
+    Index.create(index, detector="canny", expansion=False)
     words = [sys.executable, "-m", "sketchseek", "index", str(pictures), "--index", str(index)]
     limited = ["sh", "-c", 'ulimit -f 8 && exec "$@"', "sh", *words]
     done = subprocess.run(limited, capture_output=True, text=True, check=False)
@@ -84,7 +84,7 @@ def test_a_limit_on_file_sizes_is_a_sentence(tmp_path: Path, pictures: Path) -> 
 def test_few_file_descriptors_are_a_sentence(tmp_path: Path, pictures: Path, files: int) -> None:
     """How many are enough depends on the machine; whatever is said, nobody is told of damage."""
     index = tmp_path / "index"
-    Index.create(index, detector="canny").add(pictures / "inner")
+    Index.create(index, detector="canny", expansion=False).add(pictures / "inner")
     for words in (["index", str(pictures), "--jobs", "2"], ["info"], ["check"]):
         command = [sys.executable, "-m", "sketchseek", *words, "--index", str(index)]
         limited = ["sh", "-c", f'ulimit -n {files} && exec "$@"', "sh", *command]

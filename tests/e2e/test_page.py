@@ -390,7 +390,7 @@ def test_states_that_say_what_to_do(
     (tmp_path / "pictures").mkdir()
     for number in range(3):
         draw_picture(tmp_path / "pictures" / f"{number}.png", number)
-    Index.create(where, detector="canny").add([tmp_path / "pictures"])
+    Index.create(where, detector="canny", expansion=False).add([tmp_path / "pictures"])
     expect(page.locator("#invitation")).to_be_visible(timeout=10_000)  # without a reload
     expect(page.locator("#collection")).to_have_text("3 pictures")
     expect(page.locator("#wall img")).to_have_count(3)

@@ -320,7 +320,7 @@ def test_a_picture_of_another_shape_is_not_taken_for_the_one_that_was_indexed(
     folder.mkdir()
     for name in ("star.jpg", "arrow.gif"):
         shutil.copy(shape_pictures / name, folder)
-    Index.create(tmp_path / "index", detector="canny").add([folder])
+    Index.create(tmp_path / "index", detector="canny", expansion=False).add([folder])
     page = visit(serve(tmp_path / "index"))
     search_after(page, lambda: draw_with_mouse(page, STAR))
     with Image.open(folder / "star.jpg") as star:
@@ -348,7 +348,7 @@ def test_a_deleted_picture_shows_what_the_index_keeps(
     folder.mkdir()
     for name in ("star.jpg", "arrow.gif", "house.webp"):
         shutil.copy(shape_pictures / name, folder)
-    Index.create(tmp_path / "index", detector="canny").add([folder])
+    Index.create(tmp_path / "index", detector="canny", expansion=False).add([folder])
     page = visit(serve(tmp_path / "index"), may_fail=True)
     search_after(page, lambda: draw_with_mouse(page, STAR))
     (folder / "star.jpg").unlink()
@@ -401,7 +401,7 @@ def test_looking_in_one_folder(
         (tmp_path / "pictures" / name).mkdir(parents=True)
         for path in shape_pictures.glob(f"{name}*"):
             shutil.copy(path, tmp_path / "pictures" / name)
-    Index.create(tmp_path / "index", detector="canny").add([tmp_path / "pictures"])
+    Index.create(tmp_path / "index", detector="canny", expansion=False).add([tmp_path / "pictures"])
     page = visit(serve(tmp_path / "index"))
     search_after(page, lambda: draw_with_mouse(page, STAR))
     options(page)

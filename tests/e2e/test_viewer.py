@@ -134,7 +134,7 @@ def rows(where: Path) -> int:
 def index(museum: Museum, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An index of the manifest, whose first run was killed once some canvases were in it."""
     where = tmp_path_factory.mktemp("index") / "index"
-    Index.create(where, "compact", detector="canny")
+    Index.create(where, "compact", detector="canny", expansion=False)
     command = [sys.executable, "-m", "sketchseek", "index", museum.manifest, "--index", str(where), "--json"]
     first = subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True

@@ -23,7 +23,7 @@ class Meanwhile:
         self.path = folder / "pictures" / "a.png"
         self.path.parent.mkdir()
         draw_picture(self.path, 1)
-        self.index = Index.create(folder / "index", detector="canny")
+        self.index = Index.create(folder / "index", detector="canny", expansion=False)
         self.index.add(self.path, jobs=1)
         self.store = Store.open(folder / "index")
         (self.row,) = read_known(self.store)

@@ -51,7 +51,7 @@ def pictures(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def index(tmp_path: Path, pictures: Path) -> Index:
-    made = Index.create(tmp_path / "index", "compact", detector="canny")
+    made = Index.create(tmp_path / "index", "compact", detector="canny", expansion=False)
     assert made.add(pictures, jobs=1).added == ICONS + 2
     return made
 

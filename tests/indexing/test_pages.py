@@ -33,7 +33,7 @@ def names(index: Index) -> list[str]:
 
 @pytest.fixture
 def index(tmp_path) -> Index:
-    return Index.create(tmp_path / "index", "compact", detector="canny")
+    return Index.create(tmp_path / "index", "compact", detector="canny", expansion=False)
 
 
 def ids(index: Index) -> dict[str, str]:

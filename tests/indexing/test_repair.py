@@ -33,7 +33,7 @@ def answers(index: Index) -> Answers:
 @pytest.fixture
 def where(tmp_path: Path, draw_picture: Any) -> Path:
     """An index of three folders, each a fragment of its own; one picture of two was removed."""
-    index = Index.create(tmp_path / "index", detector="canny")
+    index = Index.create(tmp_path / "index", detector="canny", expansion=False)
     for number in range(15):
         folder = tmp_path / "pictures" / str(number // 5)
         folder.mkdir(parents=True, exist_ok=True)
@@ -393,7 +393,7 @@ def test_what_another_writer_has_tidied_away_is_not_damaged(
     folder, where = tmp_path / "pictures", tmp_path / "index"
     folder.mkdir()
     paths = [draw_picture(folder / f"{number}.png", number) for number in range(15)]
-    index = Index.create(where, detector="canny")
+    index = Index.create(where, detector="canny", expansion=False)
     index.add(folder, jobs=1)
     index.remove(paths[0])
     opened = Store.open

@@ -18,7 +18,7 @@ SQUARE = Sketch.from_strokes([[[0, 0], [100, 0], [100, 80], [0, 80], [0, 0]]])
 
 
 def test_what_is_missing_comes_last_and_is_marked(pictures: Path, tmp_path: Path) -> None:
-    index = Index.create(tmp_path / "index", detector="canny")
+    index = Index.create(tmp_path / "index", detector="canny", expansion=False)
     index.add(pictures, jobs=1)
     before = index.search(SQUARE)
     assert [hit.missing for hit in before] == [False] * 6
@@ -40,7 +40,7 @@ def test_what_is_missing_comes_last_and_is_marked(pictures: Path, tmp_path: Path
 def test_a_drive_that_hangs_does_not_hold_up_searches(
     pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    index = Index.create(tmp_path / "index", detector="canny")
+    index = Index.create(tmp_path / "index", detector="canny", expansion=False)
     index.add(pictures, jobs=1)
     expected = [hit.id for hit in index.search(SQUARE)]
     answers, real = threading.Event(), os.stat

@@ -145,7 +145,7 @@ def test_a_photograph_is_searched_by_what_it_depicts(index, folder, triangle):
 
 def test_descriptors_come_later_and_may_be_missing(folder, triangle, tmp_path):
     """Added to an index that has contours; pictures without one are still found."""
-    made = Index.create(tmp_path / "i", detector="canny")
+    made = Index.create(tmp_path / "i", detector="canny", expansion=False)
     made.add([folder], jobs=1)
     with pytest.raises(SketchseekError, match="holds no descriptors"):
         made.search(triangle, expand=3)
@@ -174,7 +174,7 @@ def test_without_the_extra(folder, index, triangle, tmp_path, monkeypatch):
 
     monkeypatch.setattr(efficientnet, "shipped_weights", missing)
     monkeypatch.setattr(graph, "find_spec", lambda name: None)
-    plain = Index.create(tmp_path / "i", detector="canny")
+    plain = Index.create(tmp_path / "i", detector="canny", expansion=False)
     plain.add([folder / "00.png"], jobs=1)
     assert plain.search(triangle)
     for asked in ({"expand": 3}, {"blend": 0.5}, {"picked": ["x"]}):

@@ -86,7 +86,7 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ImageDraw.Draw(image).polygon([tuple(p) for p in random.integers(50, 850, (5, 2)).tolist()], fill=90)
         image.save(folder / f"{i}.png")
     where = folder / "index"
-    assert not Index.create(where, "compact", detector="canny").add([folder]).failed
+    assert not Index.create(where, "compact", detector="canny", expansion=False).add([folder]).failed
     return where
 
 

@@ -225,7 +225,7 @@ def test_index_changes_show_up(
         assert "sketchseek index" in missing.json()["detail"]
 
         draw_picture(folder / "a.png", 1)
-        index = Index.create(where, detector="canny")
+        index = Index.create(where, detector="canny", expansion=False)
         index.add([folder])
         assert client.get("/api/index").json()["pictures"] == 1
         draw_picture(folder / "b.png", 2)
@@ -245,7 +245,7 @@ def test_a_file_name_that_is_no_text(tmp_path: Path, draw_picture: object, star:
     folder = tmp_path / "pictures"
     folder.mkdir()
     draw_picture(bytes(folder) + b"/caf\xe9.png", 3)
-    Index.create(tmp_path / "index", detector="canny").add([folder])
+    Index.create(tmp_path / "index", detector="canny", expansion=False).add([folder])
     with TestClient(create_app(tmp_path / "index"), base_url="http://localhost") as client:
         (hit,) = search(client, star)["hits"]
         assert hit["picture"].endswith("caf\ufffd.png")

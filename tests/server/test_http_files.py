@@ -40,7 +40,7 @@ def folder(shape_pictures: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
 @pytest.fixture(scope="module")
 def sorted_client(folder: Path, tmp_path_factory: pytest.TempPathFactory):
     where = tmp_path_factory.mktemp("sorted-index") / "index"
-    Index.create(where, detector="canny").add([folder])
+    Index.create(where, detector="canny", expansion=False).add([folder])
     with TestClient(create_app(where), base_url=HERE, client=("127.0.0.1", 5000)) as client:
         yield client
 

@@ -32,7 +32,7 @@ def volume(tmp_path_factory):
 @pytest.fixture(scope="module")
 def pages(volume, tmp_path_factory):
     where = tmp_path_factory.mktemp("pages") / "index"
-    Index.create(where, "compact", detector="canny").add(volume, jobs=1)
+    Index.create(where, "compact", detector="canny", expansion=False).add(volume, jobs=1)
     with TestClient(create_app(where), base_url="http://127.0.0.1:8000") as client:
         yield client
 

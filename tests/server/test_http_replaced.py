@@ -31,7 +31,7 @@ def collection(tmp_path: Path, shape_pictures: Path) -> tuple[Path, Path]:
     folder.mkdir()
     for name in ("star.jpg", "bolt.tiff", "house.svg"):
         shutil.copy(shape_pictures / name, folder)
-    Index.create(tmp_path / "index", detector="canny").add([folder])
+    Index.create(tmp_path / "index", detector="canny", expansion=False).add([folder])
     return tmp_path / "index", folder
 
 

@@ -48,7 +48,7 @@ def museum(monkeypatch):
 
 @pytest.fixture
 def index(tmp_path) -> Index:
-    return Index.create(tmp_path / "index", "compact", detector="canny")
+    return Index.create(tmp_path / "index", "compact", detector="canny", expansion=False)
 
 
 def drawn(name: str) -> list[list[list[float]]]:

@@ -82,7 +82,7 @@ def photos(monkeypatch):
 @pytest.mark.parametrize("album", ["albums/one", "all"])
 def test_a_photo_server_is_read_and_never_written_to(photos, tmp_path, album):
     address, asked = photos
-    index = Index.create(tmp_path / "index", "compact", detector="canny")
+    index = Index.create(tmp_path / "index", "compact", detector="canny", expansion=False)
     report = index.add(f"{address}/{album}", jobs=1)
     assert (report.added, report.failed) == (1, [])
     row = index.row(index.state.id(0))
@@ -98,7 +98,7 @@ def test_a_photo_server_is_read_and_never_written_to(photos, tmp_path, album):
 
 def test_what_goes_wrong_is_a_sentence(photos, tmp_path, monkeypatch):
     address, _ = photos
-    index = Index.create(tmp_path / "index", "compact", detector="canny")
+    index = Index.create(tmp_path / "index", "compact", detector="canny", expansion=False)
     with pytest.raises(SketchseekError, match="names no album"):
         index.add(f"{address}/people", jobs=1)
     monkeypatch.setenv("IMMICH_API_KEY", "wrong")
@@ -110,6 +110,6 @@ def test_what_goes_wrong_is_a_sentence(photos, tmp_path, monkeypatch):
 
 
 def test_an_address_that_nothing_reads_is_refused(tmp_path):
-    index = Index.create(tmp_path / "index", "compact", detector="canny")
+    index = Index.create(tmp_path / "index", "compact", detector="canny", expansion=False)
     with pytest.raises(SketchseekError, match="none of these"):
         index.add("gopher://a/b", jobs=1)

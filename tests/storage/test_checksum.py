@@ -67,7 +67,7 @@ def test_it_is_the_same_of_memory_a_part_and_a_file(tmp_path: Path, monkeypatch:
 
 @pytest.fixture
 def where(pictures: Path, tmp_path: Path) -> Path:
-    Index.create(tmp_path / "index", detector="canny").add(pictures, jobs=1)
+    Index.create(tmp_path / "index", detector="canny", expansion=False).add(pictures, jobs=1)
     return tmp_path / "index"
 
 

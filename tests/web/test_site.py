@@ -94,7 +94,7 @@ def test_no_path_of_this_machine(site: Path, index: Index, shape_pictures: Path)
 
 @built
 def test_again_into_the_same_folder(index: Index, tmp_path: Path, pictures: Path) -> None:
-    other = Index.create(tmp_path / "index", detector="canny")
+    other = Index.create(tmp_path / "index", detector="canny", expansion=False)
     other.add([pictures])
     publish(index, tmp_path / "site")
     before = set((tmp_path / "site" / "data").iterdir())
@@ -120,7 +120,7 @@ def test_a_folder_of_something_else(index: Index, tmp_path: Path) -> None:
 @built
 def test_nothing_to_publish(tmp_path: Path) -> None:
     with pytest.raises(SketchseekError, match="no pictures"):
-        publish(Index.create(tmp_path / "index"), tmp_path / "site")
+        publish(Index.create(tmp_path / "index", expansion=False), tmp_path / "site")
     assert not (tmp_path / "site").exists()
 
 

@@ -136,7 +136,7 @@ def kept(tmp_path, monkeypatch):
         os.utime(folder / name, (1e9, 1e9))
     with monkeypatch.context() as before:
         before.setattr("sketchseek.indexing.worker._keywords", lambda _: None)
-        index = Index.create(tmp_path / "index", "compact", detector="canny")
+        index = Index.create(tmp_path / "index", "compact", detector="canny", expansion=False)
         run(index, folder)
     return index, folder
 

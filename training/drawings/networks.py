@@ -1,4 +1,4 @@
-"""The networks of src/sketchseek/depiction in torch, for training: the same weights, the same descriptors.
+"""The networks of src/sketchseek/networks in torch, for training: the same weights, the same descriptors.
 
 Each is made from the tensors of its weights file, and has
 

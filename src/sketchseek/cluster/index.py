@@ -31,12 +31,11 @@ from .sharding import ShardLayout, assign_shards
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from PIL import Image
-
+    from ..contours.drawing import Drawing
     from ..embeddings import EmbeddingIndex
     from ..indexing import Report
     from ..search.collection import Collection
-    from ..sources.files import Source
+    from ..search.options import Options
 
 FOLLOW_S = 1.0
 """How often a served index looks for a new version."""
@@ -56,7 +55,7 @@ class _Codes(RemoteRows):
 class ClusterIndex(Index):
     """An index that is searched on the Ray cluster that this process has joined (`connection.connect`).
 
-    >>> with joined("auto"), ClusterIndex.spread("pictures.index") as index:     # doctest: +SKIP
+    >>> with connect("auto"), ClusterIndex.spread("pictures.index") as index:     # doctest: +SKIP
     ...     hits = index.search("mug.png")
     ...     hits.covered                                                       # 1.0: all shards answered
 
@@ -92,12 +91,6 @@ class ClusterIndex(Index):
             index._following.start()
         return index
 
-    def __enter__(self) -> ClusterIndex:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def close(self) -> None:
         """Leave the shards; those that nobody else uses end."""
         self._closed.set()
@@ -105,21 +98,13 @@ class ClusterIndex(Index):
             self._following.join(timeout=5)
         self.fleet.close()
 
-    def search(
-        self,
-        sketch: Sketch | Source | Image.Image | Sequence[Any] | None = None,
-        k: int = 20,
-        *,
-        drawing: Sketch | Source | Image.Image | Sequence[Any] | None = None,
-        **options: Any,
-    ) -> Hits:
-        """See `Index.search`; `covered` says which share of the pictures answered before the deadline."""
-        snapshot, state = self._opened
-        chosen, drawn = self._options(k, options), sketch if drawing is None else drawing
+    def _search(self, drawing: Drawing | None, options: Options) -> Hits:
+        """`covered` of the hits says which share of the pictures answered before the deadline."""
+        snapshot, state = self._now
         with searching(self.fleet.options.deadline) as scope:
-            hits = search(state, None if drawn is None else Sketch.of(drawn), chosen)
-        if chosen.blend is None and drawn is not None:
-            hits.note = hits.note or by_shape_alone(self._no_describer)
+            hits = search(state, None if drawing is None else Sketch.of(drawing), options)
+        if options.blend is None and drawing is not None:
+            hits.note = hits.note or by_shape_alone(self._no_encoder)
         hits = missing_last(hits)
         if not scope.lost:
             return hits

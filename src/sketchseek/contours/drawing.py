@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import SketchseekError
+from ..errors import ArgumentError, SketchseekError
 from ..sources.files import Source, read_source, source_name
 from ..sources.limits import KEPT_VERTICES, MAX_PIXELS
 from .outline import weighed
@@ -26,6 +26,12 @@ BITMAP_SIDE = 1024
 """A drawing in pixels is thinned at this size at most."""
 SVG_SIDE = 640
 """The size at which an SVG becomes pixels, where it has to."""
+
+Drawing: TypeAlias = (
+    "Sketch | str | os.PathLike[str] | bytes | Sequence[Any] | NDArray[np.uint8] | Image.Image"
+)
+"""What may be searched for: a sketch, the path or the bytes of a file, the text of an SVG, strokes
+[[[x, y], ...], ...], pixels (h, w), (h, w, 3) or (h, w, 4), or a Pillow image."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,21 +89,32 @@ class Sketch:
         return cls.from_image(image, title) if kind != "SVG" else cls.from_bitmap(np.asarray(image), title)
 
     @classmethod
-    def of(cls, drawing: Sketch | Source | Image.Image | Sequence[Any]) -> Sketch:
-        """Whatever a drawing may be given as: itself, strokes, a file, or a Pillow image."""
+    def of(cls, drawing: Drawing) -> Sketch:
+        """Whatever a drawing may be given as; see `Drawing`."""
         if isinstance(drawing, Sketch):
             return drawing
         if isinstance(drawing, list | tuple):
             return cls.from_strokes(drawing)
-        if isinstance(drawing, str | Path | bytes):
-            return cls.load(drawing)
+        if isinstance(drawing, str) and drawing.lstrip()[:1] == "<":
+            return cls.from_svg(drawing)
+        if isinstance(drawing, bytes | str | os.PathLike):
+            return cls.load(drawing if isinstance(drawing, bytes) else os.fspath(drawing))
+        if isinstance(drawing, np.ndarray):
+            return cls.from_pixels(drawing)
         image: Any = drawing
         if not hasattr(image, "mode"):
-            raise TypeError(
-                "A drawing is a Sketch, a list of strokes, a path, the bytes of a file or a Pillow image, "
-                f"not of type {type(image).__name__}"
+            raise ArgumentError(
+                "A drawing is a Sketch, a list of strokes, a path, the bytes of a file, the text of an SVG, "
+                f"a Pillow image or a NumPy array, not of type {type(drawing).__name__}."
             )
         return cls.from_image(image)
+
+    @classmethod
+    def from_pixels(cls, pixels: NDArray[np.uint8], name: str = "drawing") -> Sketch:
+        """Pixels (h, w), (h, w, 3) or (h, w, 4), of a drawing, a sheet or a photograph."""
+        from PIL import Image
+
+        return cls.from_image(Image.fromarray(_checked_pixels(pixels)), name)
 
     @classmethod
     def from_image(cls, image: Image.Image, name: str = "drawing") -> Sketch:
@@ -134,8 +151,7 @@ class Sketch:
     @classmethod
     def from_bitmap(cls, pixels: NDArray[np.uint8], name: str = "drawing") -> Sketch:
         """Pixels (h, w), (h, w, 3) or (h, w, 4) of a drawing in ink of any colour on plain ground."""
-        if pixels.dtype != np.uint8 or pixels.ndim not in (2, 3) or 0 in pixels.shape:
-            raise ValueError("pixels must be uint8 of shape (h, w), (h, w, 3) or (h, w, 4)")
+        pixels = _checked_pixels(pixels)
         from .bitmap import bitmap_strokes
 
         return cls._of(bitmap_strokes(pixels), name)
@@ -173,3 +189,11 @@ def path_data(strokes: Iterable[NDArray[np.float32]]) -> str:
         points = " ".join(f"{x:.1f},{y:.1f}" for x, y in stroke.tolist())
         parts.append(f"M{points}" + ("z" if len(stroke) == 1 else ""))
     return "".join(parts)
+
+
+def _checked_pixels(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Pixels, once they are what they must be."""
+    channels = pixels.shape[2:]
+    if pixels.dtype != np.uint8 or pixels.ndim not in (2, 3) or 0 in pixels.shape or channels == (1,):
+        raise ArgumentError("Pixels must be uint8 of shape (h, w), (h, w, 3) or (h, w, 4).")
+    return pixels

@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import SketchseekError
+from ..errors import ArgumentError, SketchseekError
 from ..networks import catalog, dinov2, efficientnet, vgg16
 from ..networks.crow import crow
 from ..networks.weights import Tensors, read_tensors
@@ -484,7 +484,7 @@ def get_encoder(
         return _OURS[kind](kind, path, learned, device)
     factory = find(GROUP, kind, {})
     if factory is None:
-        raise SketchseekError(f"There is no picture network {name!r}; choose {', '.join(encoder_names())}.")
+        raise ArgumentError(f"There is no picture network {name!r}; choose {', '.join(encoder_names())}.")
     encoder: PictureEncoder = factory(file, device)
     return encoder
 
@@ -520,7 +520,7 @@ def _dinov2(kind: str, path: Path | None, learned: Tensors | None, device: str) 
 def _from_file(kind: str, path: Path | None, learned: Tensors | None, device: str) -> PictureEncoder:
     """The weights of VGG16, or any model in ONNX."""
     if path is None:
-        raise SketchseekError(f"The picture network {kind} needs a file: say {kind}:FILE.")
+        raise ArgumentError(f"The picture network {kind} needs a file: say {kind}:FILE.")
     called = f"{kind}:{path}"
     if path.suffix != ".onnx":
         tensors = read_tensors(path)

@@ -6,11 +6,36 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Literal, TypedDict
 
-from ..errors import SketchseekError
+from ..arguments import MOST_WEIGHT
+from ..errors import ArgumentError
 from .core import CORE
 from .ranking import METHODS, RERANKINGS
+
+Turn = float | Literal["any"] | None
+"""Degrees; "any" is 180."""
+
+
+class SearchOptions(TypedDict, total=False):
+    """The keywords of `Index.search`, for those who pass them on; `Options` says what they mean."""
+
+    offset: int
+    mirror: bool
+    turn: Turn
+    expand: int | None
+    blend: float | None
+    picked: Sequence[str]
+    rejected: Sequence[str]
+    words: str | None
+    folder: str | None
+    method: str | None
+    shortlist: int | None
+    rerank: str | None
+    neighborhood: int | None
+    local_normalization: float
+    coverage: float
+    threads: int | None
 
 
 @dataclass(frozen=True)
@@ -20,7 +45,7 @@ class Options:
     k, offset : the best k hits after the first `offset`.
     mirror : also look for the mirrored drawing.
     turn : also look for the drawing turned, by up to so many degrees either way; 180 is any angle, 0 upright
-        alone. None: upright, and where nothing fits well turned by the angle at which it does (`turning.py`).
+        alone. None: upright, and where nothing fits well turned by the angle that does (`rotation.py`).
     expand : how many first hits to ask again with, by what they depict; 0 for none.
     blend : weight of the drawing's own picture descriptor beside its shape; 0 is shape alone.
     picked : ids of pictures that are right: ask again with these instead of the first hits.
@@ -58,17 +83,17 @@ class Options:
     def __post_init__(self) -> None:
         self._check_kinds()
         if self.k < 1:
-            raise ValueError(f"k must be positive, got {self.k}")
+            raise ArgumentError(f"k must be positive, got {self.k}")
         if self.offset < 0:
-            raise ValueError(f"offset must not be negative, got {self.offset}")
+            raise ArgumentError(f"offset must not be negative, got {self.offset}")
         if not 0 <= self.degrees <= 180:
-            raise ValueError(f"turn must be from 0 to 180 degrees, got {self.turn}")
+            raise ArgumentError(f"turn must be from 0 to 180 degrees, got {self.turn}")
         if self.expand is not None and self.expand < 0:
-            raise ValueError(f"expand must not be negative, got {self.expand}")
+            raise ArgumentError(f"expand must not be negative, got {self.expand}")
         if self.blend is not None and not 0 <= self.blend < math.inf:
-            raise ValueError(f"blend must be finite and not negative, got {self.blend}")
+            raise ArgumentError(f"blend must be finite and not negative, got {self.blend}")
         if self.words is not None and not isinstance(self.words, str):
-            raise ValueError(f"words must be a text, got {self.words!r}")
+            raise ArgumentError(f"words must be a text, got {self.words!r}")
         self._check_method()
 
     def _check_kinds(self) -> None:
@@ -76,27 +101,36 @@ class Options:
         for name in ("k", "offset", "expand", "shortlist", "neighborhood", "threads"):
             value = getattr(self, name)
             if value is not None and not isinstance(value, Integral):
-                raise ValueError(f"{name} must be a whole number, got {value!r}")
+                raise ArgumentError(f"{name} must be a whole number, got {value!r}")
         for name in ("turn", "blend", "local_normalization", "coverage"):
             value = getattr(self, name)
             if value is not None and not isinstance(value, Real):
-                raise ValueError(f"{name} must be a number, got {value!r}")
+                raise ArgumentError(f"{name} must be a number, got {value!r}")
 
     def _check_method(self) -> None:
         if self.method not in (None, *METHODS):
-            raise ValueError(f"method must be one of {', '.join(METHODS)}, got {self.method!r}")
+            raise ArgumentError(f"method must be one of {', '.join(METHODS)}, got {self.method!r}")
         if self.rerank not in (None, *RERANKINGS):
-            raise ValueError(f"rerank must be one of {', '.join(RERANKINGS)}, got {self.rerank!r}")
+            raise ArgumentError(f"rerank must be one of {', '.join(RERANKINGS)}, got {self.rerank!r}")
         for name in ("shortlist", "rerank", "neighborhood"):
             if self.method in (None, "exhaustive") and getattr(self, name) is not None:
-                raise SketchseekError(
+                raise ArgumentError(
                     f"A search by the method exhaustive has no {name}: leave it out, or choose the method "
                     "projections or dpf."
                 )
         if self.neighborhood is not None and self.rerank in (None, "exact"):
-            raise SketchseekError(
+            raise ArgumentError(
                 "A neighborhood is for a rerank by binary or local: exact looks at every translation."
             )
+
+    @classmethod
+    def of(cls, k: int, given: SearchOptions) -> Options:
+        """The options of a search as people give them: a blend within reason, a turn by any angle."""
+        blend, turn = given.get("blend"), given.get("turn")
+        if isinstance(blend, int | float) and blend > MOST_WEIGHT:
+            raise ArgumentError(f"blend must be from 0 to {MOST_WEIGHT:g}, got {blend}")
+        fields: dict[str, Any] = {**given, "turn": 180.0 if turn == "any" else turn}
+        return cls(k, **fields)
 
     @property
     def degrees(self) -> float:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import NoDescriptorError, SketchseekError
+from ..errors import NoEmbeddingError, SketchseekError
 from ..shape.engine import _engine
 from ..shape.engine.ids import is_among
 from .candidates import Candidates, ShapeScores
@@ -186,13 +186,13 @@ def _by_everything(
     state, options, pictures = shape.state, shape.options, embeddings.pictures
     picked = [state.number(name) for name in options.picked]
     if picked and not pictures.has(np.asarray(picked)).any():
-        raise NoDescriptorError("None of the picked pictures has a descriptor yet.")
+        raise NoEmbeddingError("None of the picked pictures has a descriptor yet.")
     encoder = embeddings.encoder(required=bool(options.blend)) if options.blend != 0 else None
     background = 0.0 if encoder is None else _default_blend(state, sketch, encoder)
     blend = background if options.blend is None else options.blend
     drawing, meet = _described(sketch, encoder, embeddings) if encoder else (None, None)
     if options.blend and drawing is None:
-        raise NoDescriptorError("The picture network of this index cannot read drawings.")
+        raise NoEmbeddingError("The picture network of this index cannot read drawings.")
     ids, score, nearest = rerank(
         shape,
         pictures,
@@ -268,5 +268,5 @@ def _embeddings(state: SearchState, options: Options) -> EmbeddingIndex | None:
         from ..networks.graph import need_extra
 
         need_extra()
-        raise NoDescriptorError("This index holds no descriptors of what pictures depict.")
+        raise NoEmbeddingError("This index holds no descriptors of what pictures depict.")
     return state.embeddings

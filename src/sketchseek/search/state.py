@@ -143,6 +143,10 @@ class SearchState:
     def _numbers(self) -> dict[bytes, int]:
         return {bytes(name): i for i, name in enumerate(self.ids)}
 
+    def has(self, identifier: str) -> bool:
+        """Whether there is a picture with that id."""
+        return identifier.encode(errors="surrogateescape") in self._numbers
+
     def number(self, identifier: str) -> int:
         """The number of the picture with that id."""
         try:

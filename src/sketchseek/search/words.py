@@ -20,7 +20,7 @@ from ..embeddings import default_expand, rerank
 from ..embeddings.expansion import NAMED
 from ..embeddings.icons import BLEND
 from ..embeddings.pictures import COMPARED
-from ..errors import NoDescriptorError
+from ..errors import NoEmbeddingError
 from ..shape.engine import Ids
 from ..shape.engine.ids import distinct, is_among
 from ..shape.engine.native import products, thread_count
@@ -104,7 +104,7 @@ class WordScores:
     @property
     def _pictures(self) -> Pictures:
         if self._state.embeddings is None:
-            raise NoDescriptorError("This index holds no descriptors of what pictures depict.")
+            raise NoEmbeddingError("This index holds no descriptors of what pictures depict.")
         return self._state.embeddings.pictures
 
     @cached_property

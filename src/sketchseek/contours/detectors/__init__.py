@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import SketchseekError
+from ...errors import ArgumentError
 from ...plugins import find, plugins
 
 GROUP = "sketchseek.detectors"
@@ -48,7 +48,7 @@ def get_detector(name: str = "neural", device: str = "cpu") -> EdgeDetector:
     kind, _, file = name.partition(":")
     factory = find(GROUP, kind, _OURS)
     if factory is None or (file and kind in _WITHOUT_FILE):
-        raise SketchseekError(
+        raise ArgumentError(
             f"There is no edge detector {name!r}; choose one of {', '.join(detector_names())}."
         )
     detector: EdgeDetector = factory(file, device)

