@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--min-object-size", "--smallest", type=float, choices=(0.6, 0.3, 0.2), default=0.3, metavar="F",
-        help="find things down to this share of a photograph: .6, .3 (default) or .2",
+        help="the smallest share of a photo at which a thing shall be found: .6, .3 or .2",
     )  # fmt: skip
     parser.add_argument(
         "--detector", default="neural", metavar="NAME", help="neural, structured:FILE or canny"
