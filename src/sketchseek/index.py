@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .contours.drawing import Sketch
 from .errors import DamagedError, NoDescriptorError, SketchseekError
@@ -28,12 +28,15 @@ from .storage.schema import Expansion, Recipe, settings_of, thumbnail_sum
 from .storage.snapshot import Snapshot
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from PIL import Image
 
     from .contours.seeing import Contours
     from .contours.source import Source
     from .depiction import Depiction, PictureDescriber
-    from .depiction.tokens import TokenSpace
+    from .depiction.pictures import Pictures, Rows
+    from .depiction.tokens import Codes, TokenSpace
     from .indexing import Report
     from .indexing.walk import Listings
     from .notebook.widget import SketchWidget
@@ -487,17 +490,18 @@ class Index:
             turn = 180.0
         return Options(k, **{**given, "turn": turn})
 
-    def likeness(self, sketch: Sketch, identifier: str) -> float | None:
-        """The cosine of what a drawing and a picture depict; None where the index does not know."""
+    def likeness(self, sketch: Sketch, identifier: str) -> Likeness:
+        """What the network says of a drawing and a picture, as far as the index knows."""
         view = self._view
         describer = view.depiction.describer(required=False) if view.depiction else None
         if view.depiction is None or describer is None:
-            return None
+            return Likeness(None, None)
         import numpy as np
 
-        pictures, one = view.depiction.pictures, np.array([view.number(identifier)])
-        drawing = describer.drawing(sketch.strokes, pictures.kinds_here)  # as a search asks
-        return None if drawing is None else float(pictures.rows(one).cosines(drawing)[0])
+        one = np.array([view.number(identifier)])
+        pictures = view.depiction.pictures
+        tokens = view.depiction.tokens(one)[0] if view.depiction.has_tokens_of(describer) else None
+        return _likeness(describer, sketch, pictures, pictures.rows(one), tokens)
 
     def folders(self, most: int | None = None) -> list[tuple[str, int]]:
         """The folders that pictures are in, from where they branch, and how many each has in it and below.
@@ -631,7 +635,7 @@ def explained(sketch: Sketch, picture: Path, where: Path | None = None) -> tuple
     settings = settings_of(recipe) if recipe else Settings.preset(DEFAULT_PRESET)
     seen = picture_contours(os.fspath(picture), get_detector(recipe.detector if recipe else "neural"))
     smallest = recipe.smallest if recipe else SMALLEST
-    network = None
+    known = Likeness(None, None)
     describer = None
     try:
         describer = _describer(recipe.expansion) if recipe and recipe.expansion else None
@@ -642,12 +646,14 @@ def explained(sketch: Sketch, picture: Path, where: Path | None = None) -> tuple
     if describer:
         from .depiction import Pictures, usual_mean
 
-        stored = describer(seen.picture.pixels).astype(np.float16)[None]
-        pictures = Pictures(stored, usual_mean(describer.name, describer.dimension))
-        drawing = describer.drawing(sketch.strokes, pictures.kinds_here)
-        network = None if drawing is None else float(pictures.usual_rows.cosines(drawing)[0])
+        looked, tokens = describer.with_tokens(seen.picture.pixels)
+        pictures = Pictures(looked.astype(np.float16)[None], usual_mean(describer.name, describer.dimension))
+        known = _likeness(describer, sketch, pictures, pictures.usual_rows, tokens)
     path = os.path.abspath(picture)
-    return explain_contours(sketch, seen, path, settings, smallest=smallest, network=network), seen
+    why = explain_contours(
+        sketch, seen, path, settings, smallest=smallest, network=known.cosine, patches=known.patches
+    )
+    return why, seen
 
 
 def explain_contours(
@@ -659,6 +665,7 @@ def explain_contours(
     smallest: float = SMALLEST,
     mirror: bool = True,
     network: float | None = None,
+    patches: NDArray[np.float32] | None = None,
 ) -> Explanation:
     """Why the contours of a picture match a drawing; see `search.explanation.explain`."""
     from .search.explanation import explain
@@ -667,7 +674,37 @@ def explain_contours(
     points, frame = seen.subject()
     contours = PictureContours(points, seen.picture.width, seen.picture.height, frame)
     view = view_of([contours], settings, smallest=smallest, path=lambda _: path)
-    return explain(view, sketch, mirror=mirror, network=network)
+    return explain(view, sketch, mirror=mirror, network=network, patches=patches)
+
+
+class Likeness(NamedTuple):
+    """What a network says of a drawing and a picture; None where it does not know.
+
+    cosine : of what they depict. patches : (m, 5) x0, y0, x1, y1 of each patch of the picture that one of the
+    drawing met, in widths and heights of the picture, and their cosine.
+    """
+
+    cosine: float | None
+    patches: NDArray[np.float32] | None
+
+
+def _likeness(
+    describer: PictureDescriber, sketch: Sketch, pictures: Pictures, one: Rows, tokens: Codes | None
+) -> Likeness:
+    """What a network says of a drawing and one picture; as a search asks for it."""
+    import numpy as np
+
+    met = None
+    if tokens is None:
+        seen = describer.drawing(sketch.strokes, pictures.kinds_here)
+    else:
+        seen, of_kinds = describer.drawing_with_tokens(sketch.strokes, pictures.kinds_here)
+        drawn = of_kinds[int(one.kinds[0])]
+        met = None if drawn is None else drawn.patches(tokens)
+    return Likeness(
+        None if seen is None else float(one.cosines(seen)[0]),
+        None if met is None else np.column_stack([met.boxes, met.cosines]),
+    )
 
 
 def _expansion(name: str, *, tokens: bool = True) -> Expansion:

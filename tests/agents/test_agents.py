@@ -6,6 +6,8 @@ import asyncio
 import base64
 import io
 import os
+import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -163,6 +165,30 @@ def test_over_http_behind_the_token(shape_index):
         assert client.post("/mcp", json=ask, headers=foreign).status_code == 403
     assert answer.status_code == 200, answer.text
     assert len(answer.json()["result"]["structuredContent"]["hits"]) == 2
+
+
+def test_the_packages_own_client_over_http(shape_index):
+    import httpx2
+    from mcp.client.streamable_http import streamable_http_client
+
+    command = [sys.executable, "-m", "sketchseek", "serve", "--index", str(shape_index), "--port", "0"]
+    serving = subprocess.Popen([*command, "--token", "word"], stdout=subprocess.PIPE, text=True)
+    try:
+        address = re.search(r"http://[^/]+/", serving.stdout.readline())[0]
+
+        async def ask():
+            known = httpx2.AsyncClient(headers={"authorization": "Bearer word"})
+            async with known, Client(streamable_http_client(f"{address}mcp", http_client=known)) as client:
+                tools = (await client.list_tools()).tools
+                return tools, await client.call_tool("search", {"svg": svg(STAR), "k": 3})
+
+        tools, answer = asyncio.run(ask())
+    finally:
+        serving.terminate()
+        serving.wait(30)
+    assert {tool.name for tool in tools} == {"search", "explain", "picture", "collection"}
+    assert "star" in answer.structured_content["hits"][0]["picture"]
+    assert answer.content[1].type == "image"
 
 
 def test_thirty_icons_drawn_from_words_are_found_and_ten_others_are_said_to_be_absent(tmp_path, decoder):

@@ -12,6 +12,7 @@ from PIL import Image, ImageDraw
 
 from made_volumes import lines, pdf, shown, text
 from sketchseek.contours import volumes
+from sketchseek.contours.child import Children
 from sketchseek.contours.picture import load_picture
 from sketchseek.contours.volumes import count_pages, file_of, page_path, read_page, volume_and_page
 from sketchseek.errors import SketchseekError
@@ -186,10 +187,10 @@ def test_a_page_that_unpacks_to_gigabytes_is_refused(tmp_path):
 
 @needs_pdf
 def test_a_page_that_takes_too_long_ends_and_the_others_of_its_volume_are_not_tried(tmp_path, monkeypatch):
-    children = volumes.Children(
+    children = Children(
         "sketchseek.contours.volume_pages:work", memory=volumes.PAGE_MEMORY, seconds=0.05, patience=60
     )
-    monkeypatch.setattr(volumes, "_reading", children)
+    monkeypatch.setattr(volumes, "_children", lambda: children)
     monkeypatch.setattr(volumes, "_costly", {})
     many = b"q 595 0 0 842 0 0 cm /I Do Q\n" * 200
     image = {

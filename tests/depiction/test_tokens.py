@@ -93,6 +93,26 @@ def score_at(mine, tokens, place):
     return total / float(mine.weights.sum())
 
 
+def test_the_patches_that_meet_are_what_the_score_is_the_mean_of():
+    space = TokenSpace(learned())
+    pictures = [picture(space, i, *shape) for i, shape in enumerate(SHAPES)]
+    for seed, count in ((0, 1), (1, 7), (2, 90)):
+        mine = drawn(space, seed, count)
+        for codes, score in zip(pictures, mine.meet(np.stack(pictures)).score, strict=True):
+            patches = mine.patches(codes)
+            assert float(patches.weights @ patches.cosines) == pytest.approx(
+                score, abs=0.01 * max(1, abs(score))
+            )
+            assert patches.weights.sum() <= 1 + 1e-5
+            rows, columns = rows_and_columns(codes)
+            tokens = decoded(codes, space.centroids)
+            cells = np.rint(patches.boxes * (columns, rows, columns, rows)).astype(int)
+            assert (cells[:, 2:] - cells[:, :2] == 1).all()
+            products = mine.tokens @ tokens[cells[:, 1], cells[:, 0]].T
+            assert np.isclose(products, patches.cosines, atol=1e-5).any(axis=0).all()
+    assert mine.patches(np.zeros_like(pictures[0])) is None
+
+
 def test_a_drawing_meets_the_picture_that_it_was_cut_from_where_it_was():
     space = TokenSpace(learned())
     codes = picture(space, 5, 320, 320)
@@ -106,6 +126,9 @@ def test_a_drawing_meets_the_picture_that_it_was_cut_from_where_it_was():
     assert (found.mirrored[5], found.scale[5]) == (False, 1.0)
     assert abs(found.row[5] - 6) <= 1  # the best of 3 x 3 is as good one cell off
     assert abs(found.column[5] - 4) <= 1
+    patches = mine.patches(codes)
+    cut_from = np.stack([places[:, 1] + 1, places[:, 0] + 4], axis=1) / 16
+    assert np.abs(patches.boxes[:, :2] - cut_from).max() < 2.5 / 16  # beside it one may be longer
 
 
 def test_a_mirrored_drawing_is_found_the_other_way_round():

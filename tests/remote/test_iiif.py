@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import re
+import socket
+import threading
 from contextlib import suppress
 from copy import deepcopy
 from urllib.request import Request
@@ -372,3 +374,49 @@ def test_a_picture_of_ones_own_is_a_manifest(shape_index):
         manifest = client.get(source["partOf"][0]["id"]).json()
     assert manifest["items"][0]["id"] == source["id"]
     assert "/api/pictures/" in manifest["items"][0]["items"][0]["items"][0]["body"]["id"]
+
+
+class Slow:
+    """A server that says `head`, and then a byte now and then, or nothing at all."""
+
+    def __init__(self, head: bytes, drip: bool) -> None:
+        self.listening = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listening.getsockname()[1]}/m.json"
+        self.head, self.drip, self.closed = head, drip, threading.Event()
+        threading.Thread(target=self._answer, daemon=True).start()
+
+    def _answer(self) -> None:
+        with suppress(OSError):
+            while True:
+                caller, _ = self.listening.accept()
+                threading.Thread(target=self._say, args=(caller,), daemon=True).start()
+
+    def _say(self, caller: socket.socket) -> None:
+        with suppress(OSError), caller:
+            caller.sendall(self.head)
+            while not self.closed.wait(0.05):
+                caller.sendall(b" " * self.drip)
+
+    def close(self) -> None:
+        self.closed.set()
+        self.listening.close()
+
+
+@pytest.mark.parametrize(
+    ("head", "drip", "said"),
+    [
+        (b"", False, "timed out"),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 99999\r\n\r\n{", True, "comes too slowly"),
+    ],
+)
+def test_a_server_that_is_slow_costs_a_sentence(index, monkeypatch, head, drip, said):
+    monkeypatch.setattr(polite, "PATIENCE_S", 0.2)
+    monkeypatch.setattr(polite, "LONGEST_WAIT_S", 0.01)
+    slow = Slow(head, drip)
+    try:
+        with pytest.raises(SketchseekError, match=said) as refusal:
+            index.add(slow.url, jobs=1)
+    finally:
+        slow.close()
+    assert slow.url in str(refusal.value)
+    assert len(index) == 0

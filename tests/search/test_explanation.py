@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from sketchseek.contours import strength_to_points
 from sketchseek.contours.detectors.canny import Canny
 from sketchseek.contours.drawing import Sketch
 from sketchseek.evaluation.planted import plant, random_background
+from sketchseek.output.explained import explained_json, explained_png, sentence
 from sketchseek.search.explanation import explain
 from sketchseek.search.view import PictureContours, view_of
 from sketchseek.shape.settings import Settings
@@ -66,3 +69,16 @@ def test_the_command_draws_it(tmp_path, planted, capsys):
     assert ((colours == [0, 200, 83]).all(axis=1)).sum() > 50
     assert main([*words, "--out", str(tmp_path / "no" / "why.png")]) == 1
     assert "Cannot write" in capsys.readouterr().err
+
+
+def test_patches_lie_in_the_picture_in_its_pixels(view, planted):
+    met = np.array([[0, 0, 0.5, 0.25, 0.6], [0.5, 0.25, 1, 1, 0.1]], np.float32)
+    found = explain(view, planted.sketch, patches=met)
+    height, width = planted.pixels.shape[:2]
+    assert found.patches[1].tolist() == pytest.approx([width / 2, height / 4, width, height, 0.1])
+    assert json.loads(explained_json(found))["patches"][0][:4] == [0, 0, width / 2, height / 4]
+    assert sentence(found).endswith("50% of its patches alike")
+    plain = explain(view, planted.sketch)
+    assert "patches" not in json.loads(explained_json(plain))
+    points = strength_to_points(Canny()(planted.pixels))
+    assert explained_png(found, planted.pixels, points) != explained_png(plain, planted.pixels, points)

@@ -70,7 +70,22 @@ def test_a_rare_kind_is_as_like_the_drawing_as_a_search_finds(triangle):
 
     depiction = Depiction(lambda: pictures, lambda _: Network())
     index = SimpleNamespace(_view=SimpleNamespace(depiction=depiction, number=int))
-    assert Index.likeness(index, triangle, "7") == pytest.approx(pictures.vectors(np.array([7]))[0, 0])
+    known = Index.likeness(index, triangle, "7")
+    assert known.cosine == pytest.approx(pictures.vectors(np.array([7]))[0, 0])
+    assert known.patches is None
+
+
+def test_an_index_with_tokens_says_which_patches_met(index, triangle):
+    hit = index.search(triangle, 1)[0]
+    known = index.likeness(triangle, hit.id)
+    assert known.patches.shape[1] == 5
+    assert (known.patches[:, :2] < known.patches[:, 2:4]).all()
+    assert known.patches.min() >= -1
+    assert known.patches[:, :4].min() >= 0
+    assert known.patches[:, :4].max() <= 1
+    drawn = index.view.depiction.describer(required=True).drawing_with_tokens(triangle.strokes)[1][0]
+    score = drawn.meet(index.view.depiction.tokens(np.array([index.view.number(hit.id)]))).score[0]
+    assert known.patches[:, 4].min() <= score <= known.patches[:, 4].max()
 
 
 def test_everything_by_default(index, triangle):

@@ -10,12 +10,15 @@ import atexit
 import errno
 import os
 import re
+from functools import cache
 from importlib.util import find_spec
-from typing import AnyStr
+from typing import TYPE_CHECKING, AnyStr
 
 from ..errors import SketchseekError
-from .child import Children, LimitError
 from .limits import MAX_PAGES, PAGE_MEMORY, PAGE_PATIENCE, PAGE_SECONDS
+
+if TYPE_CHECKING:
+    from .child import Children
 
 PAGED = frozenset(b".pdf .cbz".split())
 """Suffixes of what is a volume and nothing else."""
@@ -26,13 +29,6 @@ COSTLY_PAGES = 3
 """After so many pages that took too much, the other pages of a volume are not tried."""
 
 _PAGE = re.compile(rb"(.+\.(?:pdf|cbz|tiff?|gif|webp|png))#page=([1-9]\d{0,6})", re.IGNORECASE | re.DOTALL)
-_reading = Children(
-    "sketchseek.contours.volume_pages:work",
-    memory=PAGE_MEMORY,
-    seconds=PAGE_SECONDS,
-    patience=PAGE_PATIENCE,
-)
-atexit.register(_reading.close)
 _costly: dict[bytes, int] = {}
 
 
@@ -84,9 +80,26 @@ def read_page(volume: bytes, page: int) -> bytes:
     try:
         return _ask(b"page %d" % page, volume)
     except SketchseekError as error:
+        from .child import LimitError
+
         if isinstance(error.__cause__, LimitError) and error.__cause__.__cause__ is None:
             _costly[volume] = _costly.get(volume, 0) + 1
         raise
+
+
+@cache
+def _children() -> Children:
+    """Made when the first volume is read: a search of pictures needs no processes."""
+    from .child import Children
+
+    children = Children(
+        "sketchseek.contours.volume_pages:work",
+        memory=PAGE_MEMORY,
+        seconds=PAGE_SECONDS,
+        patience=PAGE_PATIENCE,
+    )
+    atexit.register(children.close)
+    return children
 
 
 def _ask(what: bytes, volume: bytes) -> bytes:
@@ -94,8 +107,10 @@ def _ask(what: bytes, volume: bytes) -> bytes:
         raise SketchseekError(NO_PDF) from OSError(
             errno.ENOENT, "no pypdfium2"
         )  # tried again once it is there
+    from .child import LimitError
+
     try:
-        return _reading.ask(what + b"\n" + os.path.abspath(volume))
+        return _children().ask(what + b"\n" + os.path.abspath(volume))
     except LimitError as error:
         raise SketchseekError(f"{_name(volume)} takes {error} to read.") from error
     except SketchseekError as error:

@@ -4,7 +4,6 @@ import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
-from importlib import resources
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -28,6 +27,7 @@ _IMAGENET = (
     np.array([123.675, 116.28, 103.53], np.float32),
     np.array([58.395, 57.12, 57.375], np.float32),
 )
+_DATA = Path(__file__).parent / "data"
 _STRIDE = 32
 PICTURE_SIDE = 320
 DRAWING_SIDE = 224
@@ -561,18 +561,14 @@ def unit(vector: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
 @cache
 def token_space(name: str) -> TokenSpace | None:
     """What training/tokens learned for a network, if it did."""
-    found = resources.files("sketchseek.depiction") / "data" / f"{name}-tokens.npz"
-    if not found.is_file():
-        return None
-    with resources.as_file(found) as path:
-        return TokenSpace(read_tensors(path))
+    path = _DATA / f"{name}-tokens.npz"
+    return TokenSpace(read_tensors(path)) if path.is_file() else None
 
 
 @cache
 def _learned(name: str) -> Tensors:
     """What training/drawings learned for a network: see its README."""
-    with resources.as_file(resources.files("sketchseek.depiction") / "data" / f"{name}.npz") as path:
-        return read_tensors(path)
+    return read_tensors(_DATA / f"{name}.npz")
 
 
 def _pooled(features: NDArray[np.float32]) -> NDArray[np.float32]:

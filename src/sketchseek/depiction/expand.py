@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..shape.engine import _engine
+from ..shape.engine.ids import distinct, is_among
 from ..shape.engine.native import products
 from .pictures import Pictures, Query
 from .quantisation import Ids, Vector
@@ -212,7 +213,7 @@ def _first_page(order: Ids, score: Vector, before: Vector, say: float) -> Ids:
     which a collection mostly has one each, it keeps all.
     """
     page = np.argsort(-(before + say * score), kind="stable")[:_FIRST]
-    others = order[~np.isin(order, page)]
+    others = order[~is_among(order, page)]
     page = page[np.argsort(-(score[page] + _AGAIN * before[page]), kind="stable")]
     return np.concatenate([page, others])
 
@@ -220,14 +221,14 @@ def _first_page(order: Ids, score: Vector, before: Vector, say: float) -> Ids:
 def _page_first(order: Ids, by: Vector) -> Ids:
     """The same order, except that on the first page are the best by something else, in its order."""
     page = np.argsort(-by, kind="stable")[:_FIRST]
-    return np.concatenate([page, order[~np.isin(order, page)]])
+    return np.concatenate([page, order[~is_among(order, page)]])
 
 
 def _may_answer(ids: Ids, among: Ids | None, rejected: Sequence[int]) -> Ids:
     """Which of some pictures may be answered with."""
     if among is None and not len(rejected):
         return np.arange(len(ids))
-    return np.flatnonzero(~np.isin(ids, rejected) & (True if among is None else np.isin(ids, among)))
+    return np.flatnonzero(~is_among(ids, rejected) & (True if among is None else is_among(ids, among)))
 
 
 def _met(known: _Known, meet: Meet, inside: Ids) -> Vector | None:
@@ -255,7 +256,7 @@ def _exact_first(order: Ids, ids: Ids, scores: Vector, shape: Shape) -> Ids:
     whole = shape.whole(ids[near])
     best_first = np.argsort(-whole, kind="stable")
     same = near[best_first[whole[best_first] >= _EXACT]]
-    return np.concatenate([same, order[~np.isin(order, same)]])
+    return np.concatenate([same, order[~is_among(order, same)]])
 
 
 class _First:
@@ -315,7 +316,8 @@ class _Known:
         if self._pictures.small:
             new = np.arange(len(self._pictures)) if not len(self.ids) else self.ids[:0]
         else:
-            new = np.setdiff1d(best(self._pool), self.ids)
+            new = distinct(best(self._pool))
+            new = new[~is_among(new, self.ids)]
             self._rows += self._pictures.rows(new)
         if len(new):
             self.ids = np.concatenate([self.ids, new])
@@ -355,7 +357,7 @@ class _Known:
         unlike = _average(self._pictures, _Chosen(self._rejected, np.ones(len(self._rejected), np.float32)))
         if unlike is not None:
             everything += np.float32(_AGAINST) * np.maximum(self.alike(unlike), 0)
-        everything[np.isin(self.ids, self._rejected)] = np.inf
+        everything[is_among(self.ids, self._rejected)] = np.inf
         return everything
 
     def _products(self, query: Query) -> Vector:

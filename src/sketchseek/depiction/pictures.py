@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..shape.engine.ids import distinct
 from ..shape.engine.native import products, select
 from .cache import load_arrays, save_arrays
 from .quantisation import LARGE, Ids, ProductCodes, ScalarCodes, Vector
@@ -163,7 +164,7 @@ class Pictures:
         if query.ndim == 1:
             return self._product.best(query, k, threads)
         named = [self._product.best(query[kind], k, threads) for kind in self.kinds_here]
-        return np.unique(np.concatenate(named))
+        return distinct(np.concatenate(named))
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,19 @@ class Meetings:
     column: NDArray[np.int16]
 
 
+@dataclass(frozen=True)
+class Patches:
+    """Which cells of a picture m tokens of a drawing meet, where the drawing lies best.
+
+    boxes : (m, 4) x0, y0, x1, y1 of each cell, in widths and heights of the picture. cosines : (m,).
+    weights : (m,) their shares of the drawing; less than 1 together where some of it lies outside.
+    """
+
+    boxes: Floats
+    cosines: Floats
+    weights: Floats
+
+
 class DrawnTokens:
     """A drawing's tokens, ready to meet those of pictures.
 
@@ -65,7 +78,7 @@ class DrawnTokens:
     """
 
     def __init__(self, tokens: Floats, weights: Floats, places: NDArray[np.int32], centroids: Floats) -> None:
-        self.tokens, self.weights, self.places = tokens, weights, places
+        self.tokens, self.weights, self.places, self._centroids = tokens, weights, places, centroids
         self._engine = _engine.PreparedTokens(
             np.ascontiguousarray(tokens, np.float32),
             np.ascontiguousarray(weights, np.float32),
@@ -79,10 +92,34 @@ class DrawnTokens:
 
     def meet(self, codes: Codes) -> Meetings:
         """Lay the drawing over pictures, (n, bytes) as `TokenSpace.encode` gives them; zeros: none."""
-        score, place = self._engine.meet(np.ascontiguousarray(codes), build_name())
-        mirrored, size, row, column = place.reshape(-1, 4).T
+        score, (mirrored, size, row, column) = self._best(codes)
         scale = np.asarray(SCALES, np.float32)[size]
         return Meetings(score, mirrored.astype(bool), scale, row, column)
+
+    def patches(self, codes: Codes) -> Patches | None:
+        """Which cells of one picture (bytes,) they meet, each the likest of 3 x 3; None where it has none."""
+        rows, columns = rows_and_columns(codes)
+        if not rows * columns:
+            return None
+        (mirrored,), (size,), (row,), (column,) = self._best(codes[None])[1]
+        down, across = self.places.T
+        page = np.stack([down, ACROSS - 1 - across if mirrored else across], axis=1)
+        at = np.rint(SCALES[size] * page).astype(int)
+        at += (row, column) - at.min(axis=0)
+        inside = np.flatnonzero(((at >= 0) & (at < (rows, columns))).all(axis=1))
+        around = at[inside, None] + np.indices((3, 3)).reshape(2, 9).T - 1
+        there = ((around >= 0) & (around < (rows, columns))).all(axis=2)
+        cells = decoded(codes, self._centroids)[around[..., 0] % rows, around[..., 1] % columns]
+        cosines = np.where(there, np.einsum("md,mkd->mk", self.tokens[inside], cells), -np.inf)
+        best = around[np.arange(len(inside)), cosines.argmax(axis=1)]
+        corners = np.concatenate([best[:, ::-1], best[:, ::-1] + 1], axis=1)
+        boxes = (corners / (columns, rows, columns, rows)).astype(np.float32)
+        return Patches(boxes, cosines.max(axis=1), self.weights[inside] / self.weights.sum())
+
+    def _best(self, codes: Codes) -> tuple[Floats, NDArray[np.int16]]:
+        """Of each picture the score; and which way round, size, row and column, (4, n)."""
+        score, place = self._engine.meet(np.ascontiguousarray(codes), build_name())
+        return score, place.reshape(-1, 4).T
 
 
 class TokenSpace:
@@ -151,6 +188,22 @@ class TokenSpace:
         tokens = (cells - mean) @ self._projection
         length = np.linalg.norm(tokens, axis=1, keepdims=True)
         return np.asarray(tokens / np.maximum(length, 1e-9), np.float32)
+
+
+def rows_and_columns(codes: Codes) -> tuple[int, int]:
+    """How many a picture's tokens are, each way; none where it has none."""
+    return int(codes[-1 - _BLOCK]), int(codes[-1])
+
+
+def decoded(codes: Codes, centroids: Floats) -> Floats:
+    """A picture's tokens (rows, columns, d), as its codes (bytes,) have them."""
+    rows, columns = rows_and_columns(codes)
+    parts = len(centroids)
+    pairs = codes.reshape(-1, parts // 2, _BLOCK).transpose(0, 2, 1).reshape(-1, parts // 2)
+    each = np.stack([pairs & 15, pairs >> 4], axis=-1).reshape(-1, parts)[: rows * columns]
+    if len(each) == CELLS:
+        each[-1] = each[-2]  # two bytes of the last say how many there are
+    return np.asarray(centroids[np.arange(parts), each].reshape(rows, columns, -1), np.float32)
 
 
 def grid(height: float, width: float) -> tuple[int, int]:

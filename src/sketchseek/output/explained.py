@@ -29,6 +29,7 @@ def explained_png(explanation: Explanation, pixels: NDArray[np.uint8], contours:
     scale = SIDE / max(hit.width, hit.height)
     size = max(1, round(hit.width * scale)), max(1, round(hit.height * scale))
     photo = Image.fromarray(pixels).resize(size)
+    _frame_patches(photo, explanation.patches, scale)
     seen = Image.new("RGB", size, (250, 250, 250))
     pen = ImageDraw.Draw(seen)
     middle = np.array(size) / 2
@@ -68,6 +69,9 @@ def sentence(explanation: Explanation) -> str:
     )
     if explanation.network is not None:
         text += f"; network {explanation.network:+.2f}"
+    if explanation.patches is not None:
+        alike = float((explanation.patches[:, 4] >= PATCH_ALIKE).mean())
+        text += f", {alike:.0%} of its patches alike"
     return text
 
 
@@ -79,10 +83,16 @@ ALIKE = 0.25
 """The network's cosine from which on a picture looks like the drawing."""
 
 
+PATCH_ALIKE = 0.3
+"""The cosine from which on a patch of the drawing and one of the picture are alike."""
+
+
 def explained_json(explanation: Explanation) -> bytes:
     """The same for a page that draws it: a sentence, the numbers, and points with what they met."""
     points = np.column_stack([explanation.met, np.sqrt(explanation.support)]).round(2)
     said = {"sentence": plainly(explanation), "details": sentence(explanation), "points": points.tolist()}
+    if explanation.patches is not None:
+        said["patches"] = explanation.patches.astype(float).round(2).tolist()
     return json.dumps(said).encode()
 
 
@@ -97,6 +107,15 @@ def plainly(explanation: Explanation) -> str:
     alike = explanation.network is not None and explanation.network >= ALIKE
     also = f"; {'it also' if met >= 0.5 else 'but it'} looks like what you drew" if alike else ""
     return f"{much} of your outline meets edges here{also}."
+
+
+def _frame_patches(photo: Image.Image, patches: NDArray[np.float32] | None, scale: float) -> None:
+    """Frame the patches that are like what was drawn, the liker the brighter."""
+    brush = ImageDraw.Draw(photo)
+    for *box, cosine in [] if patches is None else patches[np.argsort(patches[:, 4])].tolist():
+        if cosine >= PATCH_ALIKE:
+            shade = int(130 + 125 * min(cosine, 1.0))
+            brush.rectangle([v * scale for v in box], outline=(shade, int(0.75 * shade), 0))
 
 
 def _heat(surface: NDArray[np.float64]) -> Image.Image:

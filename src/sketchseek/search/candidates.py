@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..shape.engine import Ids, _engine
+from ..shape.engine.ids import is_among
 from ..shape.engine.native import thread_count
 from ..shape.query import Query, turns
 from .core import CORE
@@ -97,10 +98,10 @@ class ShapeScores:
         k, collection = min(k + len(rejected), len(self)), self.view.collection
         if self.among is None and self.method != "exhaustive":
             placed = rank(collection, self.query, method=self.method, k=k, **self.options.ranking)
-            return Candidates(placed=placed.take(np.flatnonzero(~np.isin(placed.ids, rejected))))
+            return Candidates(placed=placed.take(np.flatnonzero(~is_among(placed.ids, rejected))))
         rows = self._rows(k)
         if len(rejected):
-            rows = rows[~np.isin(collection.pictures[rows], rejected)]
+            rows = rows[~is_among(collection.pictures[rows], rejected)]
         return Candidates(rows=rows)
 
     def _rows(self, k: int) -> Ids:

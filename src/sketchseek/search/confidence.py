@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -112,7 +112,7 @@ def model_for(network: str | None) -> Model:
 @lru_cache(maxsize=1)
 def models() -> dict[str, Model]:
     """Those that ship: "shape", and by networks' names those that were fitted with one."""
-    document = json.loads(files(__package__).joinpath("confidence.json").read_text())
+    document = json.loads(Path(__file__).with_name("confidence.json").read_text())
     if (document["features"], document["likeness"]) != (list(EVIDENCE), list(LIKENESS)):
         raise ValueError(
             "confidence.json was fitted on other evidence: run benchmarks/confidence.py --fit again"

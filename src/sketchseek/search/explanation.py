@@ -31,6 +31,8 @@ class Explanation:
     surface : (T, T) the cosine over translations along x and y, at the hit's own scale and mirror; d : (T,)
         the translations along each, in pixels of the view's frame of 400.
     network : the cosine of what drawing and picture depict; None where nobody asked a network.
+    patches : (m, 5) x0, y0, x1, y1 of each patch of the picture, in its pixels, that a patch of the drawing
+        met by its network's tokens, and their cosine; None where there are no tokens.
     """
 
     hit: Hit
@@ -40,15 +42,23 @@ class Explanation:
     surface: Floats
     d: Floats
     network: float | None
+    patches: NDArray[np.float32] | None = None
 
 
 def explain(
-    view: View, sketch: Sketch, number: int = 0, *, mirror: bool = True, network: float | None = None
+    view: View,
+    sketch: Sketch,
+    number: int = 0,
+    *,
+    mirror: bool = True,
+    network: float | None = None,
+    patches: NDArray[np.float32] | None = None,
 ) -> Explanation:
     """Explain one picture of a view, by its number.
 
     mirror : also look for the mirrored drawing. network : the cosine of the drawing's and the picture's
-    descriptors, if they are known.
+    descriptors, if they are known. patches : those of its tokens that met, (m, 5), in widths and heights of
+    the picture.
     """
     options = Options(len(view), mirror=mirror, expand=0, blend=0.0)
     hit = next(hit for hit in search(view, sketch, options) if hit.id == view.id(number))
@@ -64,4 +74,5 @@ def explain(
         surface=meeting["surface"].reshape(len(d), len(d)),
         d=d,
         network=network,
+        patches=None if patches is None else patches * (hit.width, hit.height, hit.width, hit.height, 1),
     )

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..shape.engine import Ids, _engine
+from ..shape.engine.ids import distinct
 from .candidates import Candidates, ShapeScores, drawn_for
 from .confidence import model_for
 from .core import EVIDENCE, PLACE
@@ -111,7 +112,7 @@ class _Part:
     def of(cls, view: View, found: Candidates) -> _Part:
         rows = found.placed.rows if found.placed is not None else found.rows
         named = found.pictures if rows is None else view.collection.pictures[rows]
-        ids = np.unique(np.asarray(named, np.int64))
+        ids = distinct(np.asarray(named, np.int64))
         return cls(view.part(ids), ids, view.collection.rows_of(ids))
 
     def local(self, rows: Ids | None, pictures: Ids | None) -> tuple[Ids | None, Ids | None]:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..shape.engine import Engine, Ids, Scores, best_of_groups
+from ..shape.engine.ids import is_among
 from ..shape.engine.native import select
 from ..shape.placement import Placement
 from ..shape.query import Query
@@ -117,7 +118,7 @@ def rank(
         return found
     following = collection.pictures[best_first(total, len(total))].astype(np.int64)
     following = following[np.sort(np.unique(following, return_index=True)[1])]
-    tail = following[~np.isin(following, found.ids)][: wanted - len(found)]
+    tail = following[~is_among(following, found.ids)][: wanted - len(found)]
     return found + located(collection, query, tail, threads)
 
 

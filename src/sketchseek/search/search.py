@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ..errors import NoDescriptorError, SketchseekError
 from ..shape.engine import _engine
+from ..shape.engine.ids import is_among
 from .candidates import Candidates, ShapeScores
 from .core import PLACE
 from .hit import Hit, Hits, Place, Pose
@@ -203,7 +204,7 @@ def _by_everything(
     )
     if describer is None or drawing is None or describer.reference is None:
         return Candidates(pictures=ids, order=score)
-    others = likest[~np.isin(likest, ids[:PAGE])]
+    others = likest[~is_among(likest, ids[:PAGE])]
     both = pictures.rows(np.concatenate([ids, others]))
     opinion = Opinion.of(
         describer.name,

@@ -21,6 +21,7 @@ from ..depiction.expand import NAMED
 from ..depiction.pictures import COMPARED
 from ..errors import NoDescriptorError
 from ..shape.engine import Ids
+from ..shape.engine.ids import distinct, is_among
 from ..shape.engine.native import products, thread_count
 from ..words import Dictionary, Meaning, Named, class_directions, content_words, query_vector
 from .hit import Hit, Hits
@@ -95,7 +96,7 @@ class Heard:
         called = self.ids[np.argsort(-self._named[self.ids], kind="stable")[:k]]
         if not self.says or self._query is None:
             return called
-        return np.union1d(called, self._pictures.best(self._query, k, self._threads))
+        return distinct(np.concatenate([called, self._pictures.best(self._query, k, self._threads)]))
 
     @property
     def _pictures(self) -> Pictures:
@@ -173,7 +174,7 @@ def search_words(view: View, options: Options, heard: Heard) -> Hits:
     count = min(options.offset + options.k, len(view))
     alone = _Alone(heard, among)
     called = heard.ids[heard.named(heard.ids) >= (_CALLED if heard.says else 0)]
-    called = called[~np.isin(called, rejected) & (True if among is None else np.isin(called, among))]
+    called = called[~is_among(called, rejected) & (True if among is None else is_among(called, among))]
     called = called[np.lexsort([-heard.seen(called), -heard.named(called)])]
     looks = called[:0]
     if heard.says and view.depiction is not None:
@@ -191,7 +192,7 @@ def search_words(view: View, options: Options, heard: Heard) -> Hits:
             among=among,
             threads=thread_count(options.threads),
         ).ids
-    ids = np.concatenate([called, looks[~np.isin(looks, called)]])[:count]
+    ids = np.concatenate([called, looks[~is_among(looks, called)]])[:count]
     # Expansion orders by more than these; they fall all the same, as what orders hits shall.
     confidence = np.sort(1 / (1 + np.exp(-_STEEP * (alone.at(ids).astype(np.float64) - _HALF))))[::-1]
     hits = [
@@ -214,9 +215,9 @@ def by_names(shape: ShapeScores, heard: Heard, count: int, rejected: Ids) -> tup
     n = len(shape.view)
     pool = np.arange(n) if shape.among is None else shape.among
     if len(pool) >= COMPARED:
-        named = np.union1d(shape.best(2 * count), heard.best(count))
-        pool = named[np.isin(named, pool)]
-    pool = pool[~np.isin(pool, rejected)]
+        named = distinct(np.concatenate([shape.best(2 * count), heard.best(count)]))
+        pool = named[is_among(named, pool)]
+    pool = pool[~is_among(pool, rejected)]
     usual = shape.at(np.arange(0, n, -(-n // _USUAL)))
     score = _z(shape.at(pool), usual) + np.float32(NAMED) * heard.named(pool)
     order = np.argsort(-score, kind="stable")[:count]

@@ -463,7 +463,7 @@ class Service:
         body = await self.read_body(request, ExplainBody)
         path, _ = await self.off_loop(self.library.locate, body.id)
         try:
-            network = await self.off_loop(self.likeness, body)
+            network, patches = await self.off_loop(self.likeness, body)
         except SketchseekError as error:
             raise HTTPException(422, str(error)) from None
         recipe = (await self.off_loop(self.library.ready)).recipe
@@ -477,6 +477,7 @@ class Service:
                 smallest=recipe.smallest,
                 mirror=body.mirror,
                 network=network,
+                patches=patches,
                 kind=kind,
             )
         except SketchseekError as error:
@@ -485,11 +486,12 @@ class Service:
             raise NoPictureError(str(error)) from None
         return Response(content, media_type=kind, headers={"cache-control": "no-store"})
 
-    def likeness(self, body: ExplainBody) -> float | None:
-        """What the network says of a drawing and a picture, if there is one."""
+    def likeness(self, body: ExplainBody) -> tuple[float | None, list[list[float]] | None]:
+        """What the network says of a drawing and a picture, if there is one, and which patches met."""
         from ..contours.drawing import Sketch
 
-        return self.library.ready().likeness(Sketch.from_strokes(body.strokes), body.id)
+        known = self.library.ready().likeness(Sketch.from_strokes(body.strokes), body.id)
+        return known.cosine, None if known.patches is None else known.patches.astype(float).tolist()
 
     async def made(
         self, request: Request, identifier: str, media_type: str, make: Callable[[str], Awaitable[bytes]]

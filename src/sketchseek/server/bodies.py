@@ -220,6 +220,11 @@ class ExplanationBody(BaseModel):
         description="[x, y, support]: where in the picture a point of the drawing lies, and from 0 to 1 how "
         "much of the picture's contours it met."
     )
+    patches: list[list[float]] | None = Field(
+        None,
+        description="[x0, y0, x1, y1, cosine]: where in the picture a patch of it is that was met by a patch "
+        "of the drawing, and how alike the two are; absent where the index has no tokens.",
+    )
 
 
 class FolderBody(BaseModel):

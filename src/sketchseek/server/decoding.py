@@ -156,9 +156,11 @@ def _explain(
     smallest: float,
     mirror: bool,
     network: float | None,
+    patches: list[list[float]] | None,
     kind: str,
 ) -> bytes:
-    """settings : as the index's recipe has them. network : what the server's network says of the two.
+    """settings : as the index's recipe has them. network, patches : what the server's network says of the
+    two, as `explain` takes them.
     kind : image/png or application/json.
     """
     from ..contours.drawing import Sketch
@@ -169,7 +171,10 @@ def _explain(
 
     seen = picture_contours(path, _detector(detector))
     sketch, how = Sketch.from_strokes(strokes), Settings.from_json(settings)
-    why = explain_contours(sketch, seen, path, how, smallest=smallest, mirror=mirror, network=network)
+    met = None if patches is None else np.array(patches, np.float32).reshape(-1, 5)
+    why = explain_contours(
+        sketch, seen, path, how, smallest=smallest, mirror=mirror, network=network, patches=met
+    )
     if kind == "application/json":
         return explained_json(why)
     return explained_png(why, seen.picture.pixels, seen.points)
