@@ -246,7 +246,7 @@ def test_words_have_the_answers_of_one_machine(
     alone = Index.open(tmp_path / "i")
     with ClusterIndex.spread(tmp_path / "i", ClusterOptions(shards=3, deadline=DEADLINE)) as index:
         for drawing in (None, drawings[0]):
-            for words in ("dog", "7", "qwzxv"):  # what it looks like, what it is called, nothing
+            for words in ("dog", "000007", "qwzxv"):  # what it looks like, what it is called, nothing
                 options = {"words": words, "blend": 0, "k": 25}
                 found, expected = index.search(drawing, **options), alone.search(drawing, **options)
                 assert same_hits(found, expected)
