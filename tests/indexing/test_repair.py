@@ -447,7 +447,7 @@ def test_what_nothing_names_is_said_also_where_the_commit_ends_in_an_error(
         raise SketchseekError("Cannot write the index: Too many open files.")
 
     monkeypatch.setattr(Store, "replace", replaced)
-    with pytest.raises(SketchseekError, match="open files. 13 are named by nothing: they come back when the"):
+    with pytest.raises(SketchseekError, match=r"open files\. 13 are named by nothing: they come back"):
         check(where, repair=True)
 
 
