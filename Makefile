@@ -14,7 +14,7 @@ TOOLS := build/tools
 LOWEST := build/lowest
 CPP := $(wildcard src/cpp/*.*pp src/cpp/kernels/* src/cpp/search/*)
 SOURCES := pyproject.toml CMakeLists.txt $(CPP)
-WASM := src/sketchseek/publish/engine/sketchseek-relaxed.wasm
+WASM := src/sketchseek/web/engine/sketchseek-relaxed.wasm
 PYTEST_ARGS ?=
 SUITE := -n 2 --dist worksteal # two at a time: most tests wait for a browser or a server (PYTEST_ARGS='-n 0': one by one)
 TORCH ?= # which torch `make test-gpu` installs: 'torch==2.13.0'
@@ -50,7 +50,7 @@ site: $(VENV)/.dev $(WASM) ## the demo's pictures as a static site in build/site
 	$(BIN)/sketchseek demo --publish build/site/demo
 
 sanitize: $(VENV)/.dev ## the engine's tests under address, undefined-behaviour and thread sanitizers
-	$(BIN)/python benchmarks/sanitize.py $(ARGS)
+	$(BIN)/python tools/sanitize.py $(ARGS)
 
 $(VENV)/.cluster: $(VENV)/.dev
 	$(INSTALL) -e '.[cluster]' 'moto[server]>=5,<6'
@@ -64,8 +64,8 @@ $(VENV)/.gpu: $(VENV)/.dev
 	@touch $@
 
 test-gpu: $(VENV)/.gpu ## the kernels for graphics processors: on one where there is one, interpreted elsewhere
-	$(BIN)/python -m pytest tests/shape/engine/test_gpu.py tests/shape/engine/test_device.py tests/shape/engine/test_together.py \
-	  tests/shape/test_accumulation.py tests/server/test_http_gpu.py tests/contours/test_torch_graph.py tests/depiction/test_torch_networks.py $(PYTEST_ARGS)
+	$(BIN)/python -m pytest tests/shape/engine/test_gpu.py tests/shape/engine/test_device.py tests/shape/engine/test_batching.py \
+	  tests/shape/test_accumulation.py tests/server/test_http_gpu.py tests/networks/test_torch_graph.py tests/networks/test_torch_networks.py $(PYTEST_ARGS)
 
 test-lowest: $(TOOLS)/.made $(WASM) browser ## the whole suite with the oldest versions that pyproject.toml allows
 	$(TOOLS)/bin/uv venv --quiet --clear --python $(PYTHON) $(LOWEST)

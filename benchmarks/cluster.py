@@ -25,13 +25,13 @@ from typing import Any
 import numpy as np
 
 from sketchseek import Index, Sketch
-from sketchseek.cluster.connection import NAMESPACE, joined
+from sketchseek.cluster.connection import NAMESPACE, connect
 from sketchseek.cluster.engine import ClusterEngine, searching
 from sketchseek.cluster.fleet import ClusterOptions
 from sketchseek.cluster.index import ClusterIndex
-from sketchseek.contours.made_up import random_curves
+from sketchseek.contours.synthetic import random_curves
 from sketchseek.indexing.commits import _row, table_of
-from sketchseek.indexing.worker import Described, Shape
+from sketchseek.indexing.worker import Described, PictureShape
 from sketchseek.search.core import CORE
 from sketchseek.shape.descriptor import describe, encode, norms
 from sketchseek.shape.query import Query
@@ -66,9 +66,9 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="sketchseek-cluster-"))
     try:
         where = folder / "index"
-        write(where, args.pictures, args.views)
+        write(where, args.pictures, args.windows)
         drawings = [made_up_drawing(seed) for seed in range(args.queries)]
-        with one_core(), joined("local"):
+        with one_core(), connect("local"):
             service = measured(where, drawings, args)
             recovery(where, drawings, args.recoveries)
         sizes(service)
@@ -95,7 +95,7 @@ def one_core() -> Iterator[None]:
         ray.shutdown()
 
 
-def write(where: Path, pictures: int, views: int) -> None:
+def write(where: Path, pictures: int, windows: int) -> None:
     """An index of made-up pictures."""
     settings = Settings.preset(PRESET)
     base = np.stack([describe(random_curves(seed), settings) for seed in range(BASE)])
@@ -106,19 +106,19 @@ def write(where: Path, pictures: int, views: int) -> None:
     for start in range(0, pictures, 5000):
         rows = []
         for number in range(start, min(start + 5000, pictures)):
-            pairs = random.integers(0, BASE, (views, 2))
+            pairs = random.integers(0, BASE, (windows, 2))
             mixed = (
                 base[pairs[:, 0]]
-                + random.uniform(0.2, 0.6, (views, 1)).astype(np.float32) * base[pairs[:, 1]]
+                + random.uniform(0.2, 0.6, (windows, 1)).astype(np.float32) * base[pairs[:, 1]]
             )
             codes = encode(mixed, settings)
             own = norms(codes[:1], settings)
-            shape = Shape(
+            shape = PictureShape(
                 codes[0].tobytes(),
                 own[0].tobytes(),
                 frame.tobytes(),
                 codes[1:].tobytes(),
-                np.tile(frame / 2, views - 1).astype(np.float32).tobytes(),
+                np.tile(frame / 2, windows - 1).astype(np.float32).tobytes(),
                 0.3,
                 False,
             )
@@ -148,7 +148,7 @@ def timed(work: Callable[[], Any]) -> float:
 def measured(where: Path, drawings: list[Sketch], args: argparse.Namespace) -> dict[str, float]:
     """Overhead and throughput; what a shard's answers take, and what an answer costs the front."""
     alone = Index.open(where, device="cpu")
-    rows = len(alone._view.collection.engine)
+    rows = len(alone._state.collection.engine)
     print(
         f"{args.pictures:,} pictures, {rows:,} rows, {PRESET}, {os.cpu_count()} cores, {len(drawings)} drawn"
     )
@@ -242,10 +242,10 @@ def machine_s() -> float:
 def tops(index: ClusterIndex, drawings: list[Sketch], k: int) -> tuple[list[float], float]:
     """Milliseconds until the k best of all shards are known, each of which works on one thread; and what the
     front's processor takes of one, Ray's threads included."""
-    engine = index._view.collection.engine
+    engine = index._state.collection.engine
     assert isinstance(engine, ClusterEngine)
-    queries = [Query.of(drawing.points, index._view.settings) for drawing in drawings]
-    groups, prior = index._view.collection._groups, index._view.collection.prior
+    queries = [Query.of(drawing.points, index._state.settings) for drawing in drawings]
+    groups, prior = index._state.collection._groups, index._state.collection.prior
     found = []
     before = time.process_time()
     for query in queries:
@@ -294,14 +294,14 @@ def sizes(service: dict[str, float]) -> None:
         "\n|---|---|---|---|---|---|---|"
     )
     for pictures in (10**6, 10**7, 10**8, 10**9):
-        for views in (1, 12):
-            rows = pictures * views
+        for windows in (1, 12):
+            rows = pictures * windows
             names = pictures * FRONT_BYTES_A_PICTURE + rows * FRONT_BYTES_A_VIEW
             cores = int(np.ceil(rows * per_row / (1e6 * SCAN_S)))
             shards = int(np.ceil(cores / CORES_A_SHARD))
             first = 1e3 * min(SCAN_S, rows * per_row / 1e6) + ROUND_TRIP_MS + cost * shards
             print(
-                f"| {pictures:,} | {views} | {_bytes(rows * row_bytes)} | {_bytes(names)} | {cores:,} | "
+                f"| {pictures:,} | {windows} | {_bytes(rows * row_bytes)} | {_bytes(names)} | {cores:,} | "
                 f"{shards:,} | {first / 1e3:.2f} s |"
             )
 

@@ -27,23 +27,23 @@ import line_art
 import twins
 from sketchseek.contours.drawing import Sketch
 from sketchseek.demo import pictures as demo_pictures
-from sketchseek.depiction import PictureDescriber
+from sketchseek.embeddings import PictureEncoder
 from sketchseek.errors import SketchseekError
 from sketchseek.evaluation.ablations import SETS
-from sketchseek.evaluation.by_hand import by_hand
 from sketchseek.evaluation.calibration import Judged, calibration_error, fit, judged, of_other_sets
 from sketchseek.evaluation.datasets import AnnotatedQuery, DataSet, data_folder, load
-from sketchseek.evaluation.depiction import features
+from sketchseek.evaluation.embeddings import features
 from sketchseek.evaluation.experiment import Experiment
 from sketchseek.evaluation.extraction import contours_of_pictures
+from sketchseek.evaluation.hand_drawn import by_hand
 from sketchseek.evaluation.open_set import Described, Trial, auroc, slips, trials
 from sketchseek.search.confidence import models
 from sketchseek.search.core import EVIDENCE, LIKENESS
-from sketchseek.search.opinion import Opinion
+from sketchseek.search.network_evidence import NetworkEvidence
 from sketchseek.search.options import Options
 from sketchseek.search.search import find
 from sketchseek.shape.settings import Settings
-from sketchseek.shape.views import LEVELS
+from sketchseek.shape.windows import LEVELS
 
 SAMPLE = 200
 """Drawings of each set, at random; the evidence was chosen by looking at others, as far as there are any."""
@@ -158,13 +158,13 @@ def drawings(folder: Path, each: int = 15, searched: int = 2) -> Experiment:
 
 def collect(kind: str, chosen: list[Experiment]) -> list[Trial]:
     """Search everything, with the network's held-out twin."""
-    describer = None if kind == "shape" else twins.Twin(kind)
+    encoder = None if kind == "shape" else twins.Twin(kind)
     found: list[Trial] = []
     for e in chosen:
-        view = e.view(Settings.preset())
-        whole = Described(view)
-        if describer is not None:
-            whole = Described(view, features(e.data, describer))
+        state = e.state(Settings.preset())
+        whole = Described(state)
+        if encoder is not None:
+            whole = Described(state, features(e.data, encoder))
         found += [*trials(e, whole), *slips(e, whole)]
         print(kind, e.data.name, len(found), flush=True)
     return found
@@ -208,11 +208,11 @@ def gap(rows: list[Judged]) -> float:
     return 100 * calibration_error(told, np.concatenate([r.trial.right for r in rows]))
 
 
-def cost(e: Experiment, describer: PictureDescriber, smallest: float) -> str:
+def cost(e: Experiment, encoder: PictureEncoder, min_object_size: float) -> str:
     """How much longer searches take that judge their hits, in one run: the share of time spent on it."""
-    whole_view = e.view(Settings.preset(), smallest=smallest)
-    described = Described(whole_view, features(e.data, describer))
-    view = described.part(np.arange(len(whole_view)))
+    whole_state = e.state(Settings.preset(), min_object_size=min_object_size)
+    described = Described(whole_state, features(e.data, encoder))
+    state = described.part(np.arange(len(whole_state)))
     spent = [0.0]
 
     def timed(work: Callable[..., Any]) -> Callable[..., Any]:
@@ -225,16 +225,16 @@ def cost(e: Experiment, describer: PictureDescriber, smallest: float) -> str:
         return run
 
     shares = []
-    judge = timed(models()[describer.name].judge)
-    with mock.patch.object(Opinion, "of", timed(Opinion.of)):
+    judge = timed(models()[encoder.name].judge)
+    with mock.patch.object(NetworkEvidence, "of", timed(NetworkEvidence.of)):
         for sketch in e.sketches:
             spent.append(0.0)
             began = time.perf_counter()
-            answer = find(view, sketch, Options(threads=1))
+            answer = find(state, sketch, Options(threads=1))
             whole = time.perf_counter() - began
             judge(answer.evidence, answer.likeness)
             shares.append(spent[-1] / (whole - spent[-1]))
-    return f"smallest {smallest:g}, {len(view)} pictures: {100 * np.median(shares):.1f}% longer"
+    return f"smallest {min_object_size:g}, {len(state)} pictures: {100 * np.median(shares):.1f}% longer"
 
 
 def main() -> None:
@@ -248,8 +248,8 @@ def main() -> None:
     if args.cost:
         place = data_folder()
         e = Experiment.of(sampled(load(place / "s2c")))
-        describer = twins.Twin("efficientnet")
-        print(*(cost(e, describer, smallest) for smallest in LEVELS), sep="\n")
+        encoder = twins.Twin("efficientnet")
+        print(*(cost(e, encoder, min_object_size) for min_object_size in LEVELS), sep="\n")
         return
     args.folder.mkdir(exist_ok=True)
     chosen: list[Experiment] = []

@@ -15,20 +15,20 @@ from functools import cached_property
 import numpy as np
 
 import twins
-from sketchseek.contours.picture import load_picture
-from sketchseek.depiction import EXPAND, Pictures
-from sketchseek.depiction.expand import SPREAD, diffused
-from sketchseek.depiction.pictures import Rows
-from sketchseek.depiction.quantisation import ProductCodes
-from sketchseek.evaluation.depiction import PhotoFeatures, features
+from sketchseek.embeddings import EXPAND, Pictures
+from sketchseek.embeddings.expansion import SPREAD, diffused
+from sketchseek.embeddings.pictures import Rows
+from sketchseek.embeddings.quantisation import ProductCodes
+from sketchseek.evaluation.embeddings import PhotoFeatures, features
 from sketchseek.evaluation.experiment import Experiment
 from sketchseek.evaluation.metrics import average_precision, bootstrap_interval, precision_at
 from sketchseek.evaluation.scoring import QueryScore
 from sketchseek.search.candidates import ShapeScores
 from sketchseek.search.options import Options
 from sketchseek.search.search import find, hits_of
-from sketchseek.search.view import PictureContours, View
+from sketchseek.search.state import PictureContours, SearchState
 from sketchseek.shape.settings import Settings
+from sketchseek.sources.picture import load_picture
 
 SAMPLE = 60
 """Drawings of each set with which approximations and boxes are looked at, at random."""
@@ -53,30 +53,30 @@ class Set:
 
     def __post_init__(self) -> None:
         e = self.experiment
-        self.name, self.describer = e.data.name, self.features.describer
+        self.name, self.encoder = e.data.name, self.features.encoder
         self.relevant = np.zeros((len(e.data.queries), len(e.data.photos)), bool)
         for i, query in enumerate(e.data.queries):
             self.relevant[i, list(query.relevant)] = True
         self.instance = np.array([-1 if q.instance is None else q.instance for q in e.data.queries])
-        self.pictures = Pictures(self.features.descriptors, self.describer.usual)
+        self.pictures = Pictures(self.features.vectors, self.encoder.prior)
         rows = self.pictures.rows(np.arange(len(self.pictures)))
-        drawings = (self.describer.drawing(s.strokes, self.pictures.kinds_here) for s in e.sketches)
+        drawings = (self.encoder.drawing(s.strokes, self.pictures.kinds_here) for s in e.sketches)
         self.vectors, self.network = rows.vectors, np.array([rows.cosines(d) for d in drawings])
 
     @cached_property
-    def view(self) -> View:
+    def state(self) -> SearchState:
         """The photos as a search sees them."""
         return self.seen(self.pictures)
 
-    def seen(self, pictures: Pictures) -> View:
+    def seen(self, pictures: Pictures) -> SearchState:
         """The same with other descriptors of what they depict."""
-        return self.experiment.view(Settings.preset(), depiction=self.features.depiction(pictures))
+        return self.experiment.state(Settings.preset(), embeddings=self.features.embeddings(pictures))
 
     @cached_property
     def shape(self) -> Scores:
         """By shape, as it is blended."""
-        everything = np.arange(len(self.view))
-        asked = (ShapeScores(self.view, s.points, Options()) for s in self.experiment.sketches)
+        everything = np.arange(len(self.state))
+        asked = (ShapeScores(self.state, s.points, Options()) for s in self.experiment.sketches)
         return np.array([scores.at(everything) for scores in asked])
 
 
@@ -102,7 +102,7 @@ def doodle_sets(e: Experiment, network: str = "efficientnet") -> list[Set]:
 
 def shipped(s: Set, **options: float) -> list[QueryScore]:
     """What a search answers, by a network that saw none of these categories."""
-    return s.experiment.run(s.view, Options(**options), place=False)
+    return s.experiment.run(s.state, Options(**options), place=False)
 
 
 def shipped_cell(scores: list[QueryScore]) -> str:
@@ -126,7 +126,7 @@ def shipped_row(name: str, sets: list[Set], **options: float) -> str:
 def coded(s: Set, others: list[Set], candidates: int) -> str:
     """What 64-byte codes, trained on the photos of other sets, change in mAP."""
     some = s.experiment.sample(SAMPLE)
-    exact = some.run(s.view, place=False)
+    exact = some.run(s.state, place=False)
     approximate = some.run(s.seen(Coded(s, others, candidates)), place=False)
     return signed(
         [a.average_precision - b.average_precision for a, b in zip(approximate, exact, strict=True)]
@@ -142,7 +142,7 @@ class Coded(Pictures):
     """Candidates by codes, their exact products from the stored vectors: as with a large collection."""
 
     def __init__(self, s: Set, others: list[Set], candidates: int) -> None:
-        super().__init__(s.features.descriptors, s.describer.usual)
+        super().__init__(s.features.vectors, s.encoder.prior)
         codes = ProductCodes.train(np.concatenate([o.vectors for o in others]).astype(np.float32), len(self))
         codes.encode([s.vectors.astype(np.float32)])
         self._exact, self._candidates = self.rows(np.arange(len(self))), candidates
@@ -170,9 +170,9 @@ def average(s: Set, scores: Scores, n: int, fall: float = 0.0) -> Scores:
     return unit(np.einsum("qnd,n->qd", s.vectors[first], weights)) @ s.vectors.T
 
 
-def standing_out(s: Set, scores: Scores, n: int, usual: int = 3) -> Scores:
+def standing_out(s: Set, scores: Scores, n: int, background: int = 3) -> Scores:
     """Weights that follow how far a score stands above those further down."""
-    first = np.argsort(-scores, axis=1)[:, : usual * n]
+    first = np.argsort(-scores, axis=1)[:, : background * n]
     values = np.take_along_axis(scores, first, 1)
     weights = values[:, :n] - values[:, -1:]
     return unit(np.einsum("qnd,qn->qd", s.vectors[first[:, :n]], weights)) @ s.vectors.T
@@ -245,14 +245,14 @@ def boxed(s: Set, n: int = EXPAND) -> list[str]:
     chosen = np.sort(np.random.default_rng(0).permutation(len(e.sketches))[:SAMPLE])
     found: dict[str, list[float]] = {"whole": [], "box": [], "both": []}
     for i in chosen:
-        answer = find(s.view, e.sketches[i], Options(n, expand=0), count=3 * n)
+        answer = find(s.state, e.sketches[i], Options(n, expand=0), count=3 * n)
         first, weights = answer.pictures[:n], answer.order[:n] - answer.order[-1]
-        hits = hits_of(s.view, e.sketches[i], answer)
+        hits = hits_of(s.state, e.sketches[i], answer)
         crops = [
             crop(load_picture(e.data.photos[p]).pixels, np.array(hit.box), e.contours[p])
             for p, hit in zip(first, hits, strict=True)
         ]
-        box = np.array([s.pictures.centred(s.describer(c)) for c in crops])
+        box = np.array([s.pictures.centred(s.encoder(c)) for c in crops])
         whole = s.vectors[first]
         for kind, vectors in (("whole", whole), ("box", box), ("both", unit(whole + box))):
             order = np.argsort(-(s.vectors @ unit(weights @ vectors)))
@@ -312,7 +312,7 @@ def sections(sets: list[Set]) -> str:
 
     for title, first in (
         ("Expansion of shape alone", lambda s: z(s.shape)),
-        ("Expansion of the blend", lambda s: blended(s, s.describer.blend)),
+        ("Expansion of the blend", lambda s: blended(s, s.encoder.blend)),
     ):
         lines += header(title, sets)
         lines.append(row("not expanded", sets, first))

@@ -25,7 +25,7 @@ import cv2
 from PIL import Image, ImageEnhance, ImageOps
 
 from sketchseek import Index
-from sketchseek.index import make_recipe
+from sketchseek.index import make_config
 from sketchseek.indexing.run import cores
 from sketchseek.indexing.worker import Described, Reader, Task
 from sketchseek.shape.settings import DEFAULT_PRESET
@@ -96,7 +96,7 @@ def measure(pictures: int, detector: str, sample: int) -> dict[str, Any]:
         folder.mkdir()
         made = repeat(folder, pictures)
         cv2.setNumThreads(1)  # as a worker has it
-        reader = Reader(make_recipe(DEFAULT_PRESET, detector))
+        reader = Reader(make_config(DEFAULT_PRESET, detector))
         chosen = made[:: max(1, len(made) // sample)]
         reader(Task(os.fsencode(chosen[0])))
         wall, cpu = time.perf_counter(), _cpu()

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sketchseek import Index, Sketch
-from sketchseek.contours import load_picture
 from sketchseek.shape.settings import DEFAULT_PRESET
+from sketchseek.sources.picture import load_picture
 
 SIZE = 0.6
 THICKER = 3

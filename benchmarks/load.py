@@ -34,7 +34,7 @@ from sketchseek.contours.drawing import Sketch
 from sketchseek.demo import drawings, pictures
 from sketchseek.shape.descriptor import norms
 from sketchseek.shape.settings import Settings
-from sketchseek.shape.views import LEVELS
+from sketchseek.shape.windows import LEVELS
 from sketchseek.storage.store import Change, Store
 
 SEED = 7
@@ -45,12 +45,12 @@ THUMBNAILS = 12
 # --- the index -------------------------------------------------------------------------------------------
 
 
-def make_index(folder: Path, count: int, real: int, smallest: float, photos: Path | None) -> Path:
+def make_index(folder: Path, count: int, real: int, min_object_size: float, photos: Path | None) -> Path:
     """An index of `count` pictures made from `real` ones, with views for things of a share and larger.
 
     photos : a folder of them; None for the demo's pictures.
     """
-    where = folder / f"load-{count}-{smallest}"
+    where = folder / f"load-{count}-{min_object_size}"
     if where.exists():
         return where
     samples = folder / "samples"
@@ -59,14 +59,14 @@ def make_index(folder: Path, count: int, real: int, smallest: float, photos: Pat
     files = sorted(f for d in folders for f in d.rglob("*") if f.suffix in (".png", ".jpg", ".svg"))
     for i, file in enumerate(random.Random(SEED).sample(files, real)):
         shutil.copy(file, samples / f"{i}{file.suffix}")
-    small = Index.create(folder / f"small-{smallest}", smallest=smallest)
+    small = Index.create(folder / f"small-{min_object_size}", min_object_size=min_object_size)
     small.add([samples])
-    store = Store.create(where, small.store.recipe)
+    store = Store.create(where, small.store.config)
     schema = store.dataset.schema
     table = small.store.table(schema.names, "failure IS NULL")
     rng = np.random.default_rng(SEED)
-    dimension = store.recipe.dimension
-    settings = Settings.from_json(store.recipe.settings)
+    dimension = store.config.dimension
+    settings = Settings.from_json(store.config.settings)
     codes = table["code"].combine_chunks().flatten().to_numpy().reshape(-1, dimension)
     for start in range(0, count, 20_000):
         number = min(20_000, count - start)
@@ -335,15 +335,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        for smallest in options.smallest:
-            index = make_index(folder, options.pictures, options.real, smallest, options.photos)
+        for min_object_size in options.min_object_size:
+            index = make_index(folder, options.pictures, options.real, min_object_size, options.photos)
             with serving(index) as (address, process):
                 if options.page:
                     result = measure_page(address, strokes=40)
                 else:
                     pause = tuple(options.pause)
                     result = asyncio.run(load(address, process, options.clients, options.seconds, pause))
-            head = {"pictures": options.pictures, "smallest": smallest, "cores": os.cpu_count()}
+            head = {"pictures": options.pictures, "smallest": min_object_size, "cores": os.cpu_count()}
             print(json.dumps({**head, **result}, indent=2), flush=True)
 
 

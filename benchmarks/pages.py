@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFilter
 
 from sketchseek import Index, Sketch
-from sketchseek.contours.made_up import random_shape
-from sketchseek.contours.volumes import count_pages
+from sketchseek.contours.synthetic import random_shape
 from sketchseek.errors import SketchseekError
+from sketchseek.sources.volumes import count_pages
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from made_volumes import lines, pdf, shown, text

@@ -15,14 +15,14 @@ import numpy as np
 
 from sketchseek.contours import strength_to_points
 from sketchseek.contours.detectors import get_detector
-from sketchseek.contours.picture import load_picture
 from sketchseek.evaluation.datasets import data_folder
 from sketchseek.evaluation.metrics import box_iou
 from sketchseek.evaluation.planted import Planted, plant
 from sketchseek.search.options import Options
 from sketchseek.search.search import find, search
-from sketchseek.search.view import PictureContours, view_of
+from sketchseek.search.state import PictureContours, state_of
 from sketchseek.shape.settings import Settings
+from sketchseek.sources.picture import load_picture
 
 STRENGTHS = (0.0, 0.2, 0.4, 0.6, 0.8)
 
@@ -62,14 +62,14 @@ def planted(
 
 def measure(shapes: list[Planted], contours: list[PictureContours], settings: Settings) -> Outcome:
     """Search for each shape among all."""
-    view = view_of(contours, settings)
+    state = state_of(contours, settings)
     first = dict.fromkeys(STRENGTHS, 0)
     overlaps = []
     for number, shape in enumerate(shapes):
         for strength in STRENGTHS:
-            options = Options(len(view), clutter=strength)
-            first[strength] += int(find(view, shape.sketch, options, place=False).pictures[0] == number)
-        hit = next(hit for hit in search(view, shape.sketch, options) if hit.id == str(number))
+            options = Options(len(state), local_normalization=strength)
+            first[strength] += int(find(state, shape.sketch, options, place=False).pictures[0] == number)
+        hit = next(hit for hit in search(state, shape.sketch, options) if hit.id == str(number))
         overlaps.append(float(box_iou(shape.box, [hit.box])[0]))
     return Outcome(len(shapes), first, np.array(overlaps))
 

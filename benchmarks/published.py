@@ -25,13 +25,13 @@ from playwright.sync_api import sync_playwright
 
 from sketchseek import Index, Sketch
 from sketchseek.demo import drawings
-from sketchseek.publish import publish
 from sketchseek.search.collection import Collection
 from sketchseek.search.hit import Hits
 from sketchseek.search.options import Options
 from sketchseek.search.search import search
-from sketchseek.search.view import View
+from sketchseek.search.state import SearchState
 from sketchseek.shape.descriptor import norms
+from sketchseek.web.publish import publish
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 MEASURE = """async ([site, drawings]) => {
@@ -56,38 +56,38 @@ class Enlarged:
 
     def __init__(self, index: Index, count: int) -> None:
         self.index = index
-        view = index.view
-        ids = np.arange(count) % len(view)
-        rows = view.collection.rows_of(ids)
-        repeats = np.bincount(view.collection.pictures, minlength=len(view))[ids]
+        state = index.state
+        ids = np.arange(count) % len(state)
+        rows = state.collection.rows_of(ids)
+        repeats = np.bincount(state.collection.pictures, minlength=len(state))[ids]
         rng = np.random.default_rng(0)
-        codes = view.collection.vectors[rows].astype(np.int16)
-        copies = np.repeat(np.arange(count) >= len(view), repeats)
+        codes = state.collection.vectors[rows].astype(np.int16)
+        copies = np.repeat(np.arange(count) >= len(state), repeats)
         codes[copies] += rng.integers(-3, 4, (int(copies.sum()), codes.shape[1]), dtype=np.int16)
         stored = codes.clip(-127, 127).astype(np.int8)
-        self.view: View = replace(
-            view,
+        self.state: SearchState = replace(
+            state,
             collection=Collection(
                 stored,
-                norms(stored, view.settings),
-                view.settings,
+                norms(stored, state.settings),
+                state.settings,
                 pictures=np.repeat(np.arange(count), repeats),
-                shares=view.collection.shares[rows],
+                shares=state.collection.shares[rows],
             ),
-            width=view.width[ids],
-            height=view.height[ids],
-            frames=view.frames[rows],
-            is_line_art=view.is_line_art[ids],
-            ids=[f"{view.id(int(i))}-{n}".encode() for n, i in enumerate(ids)],
-            path=lambda number: f"{number // len(view)}/{Path(view.path(number % len(view))).name}",
+            width=state.width[ids],
+            height=state.height[ids],
+            frames=state.frames[rows],
+            is_line_art=state.is_line_art[ids],
+            ids=[f"{state.id(int(i))}-{n}".encode() for n, i in enumerate(ids)],
+            path=lambda number: f"{number // len(state)}/{Path(state.path(number % len(state))).name}",
         )
 
     def __len__(self) -> int:
-        return len(self.view)
+        return len(self.state)
 
     def search(self, sketch: Sketch, k: int = 20, **options: Any) -> Hits:
         """As `Index.search`."""
-        return search(self.view, sketch, Options(k, **options))
+        return search(self.state, sketch, Options(k, **options))
 
     def thumbnails(self, ids: list[str]) -> list[bytes]:
         """Those of the pictures that were repeated."""
@@ -139,7 +139,7 @@ def main() -> None:
         found = measure(Path(folder), drawn)
     ms = np.array(found["ms"])
     print(
-        f"{report['pictures']:,} pictures, {report['views']:,} views, {index.recipe.preset}: "
+        f"{report['pictures']:,} pictures, {report['views']:,} views, {index.config.preset}: "
         f"{report['bytes']['index'] / 1e6:.2f} MB of index, opened in {found['opened']:.0f} ms; "
         f"a search {np.median(ms):.0f} ms (median), {np.quantile(ms, 0.95):.0f} ms (95%)"
     )

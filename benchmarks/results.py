@@ -29,7 +29,7 @@ from record import record
 from sketchseek.errors import SketchseekError
 from sketchseek.evaluation import ablations, figures, paper
 from sketchseek.evaluation.datasets import AnnotatedQuery, DataSet, data_folder, load
-from sketchseek.evaluation.depiction import depiction_of
+from sketchseek.evaluation.embeddings import embeddings_of
 from sketchseek.evaluation.experiment import Experiment
 from sketchseek.evaluation.figures import frequencies, reliability, rerankings, shortlists
 from sketchseek.evaluation.metrics import bootstrap_interval
@@ -37,7 +37,7 @@ from sketchseek.evaluation.scoring import QueryScore, summary
 from sketchseek.search.core import CORE
 from sketchseek.search.options import Options
 from sketchseek.shape.settings import PAPER, Settings
-from sketchseek.shape.views import SMALLEST, WHOLE
+from sketchseek.shape.windows import MIN_OBJECT_SIZE, WHOLE
 
 ROOT = Path(__file__).resolve().parents[1]
 FIGURES = ROOT / "docs" / "figures"
@@ -137,8 +137,10 @@ def change(scores: list[QueryScore], baseline: list[QueryScore]) -> str:
 
 def plain(settings: Settings = DEFAULT, **options: Any) -> Callable[[Experiment], list[QueryScore]]:
     storage, place = options.pop("storage", "int8"), options.pop("place", False)
-    smallest = options.pop("smallest", SMALLEST)
-    return lambda e: e.run(e.view(settings, storage, smallest=smallest), Options(**options), place=place)
+    min_object_size = options.pop("smallest", MIN_OBJECT_SIZE)
+    return lambda e: e.run(
+        e.state(settings, storage, min_object_size=min_object_size), Options(**options), place=place
+    )
 
 
 def curve_table(measured: dict[str, ablations.Curves], label: Callable[[float], str]) -> str:
@@ -165,10 +167,10 @@ def main_table(r: Results) -> str:
     shape = table(
         [
             ("shape alone", plain(place=True)),
-            ("shape alone, whole pictures", plain(smallest=WHOLE, place=True)),
+            ("shape alone, whole pictures", plain(min_object_size=WHOLE, place=True)),
             (
                 "shape alone, whole pictures, the paper's cosine",
-                plain(smallest=WHOLE, clutter=0.0, place=True),
+                plain(min_object_size=WHOLE, local_normalization=0.0, place=True),
             ),
             ("the paper's own configuration, (5,2)", to_the_letter("compact", place=True)),
             ("the paper's own configuration, (6,3)", to_the_letter("precise", place=True)),
@@ -243,8 +245,8 @@ def to_the_letter(preset: str = "compact", **options: Any) -> Callable[[Experime
 
     def run(e: Experiment) -> list[QueryScore]:
         letter = paper.to_the_letter(e)
-        view = letter.view(settings, storage, smallest=WHOLE)
-        return letter.run(view, paper.options_of(Options(**options)), place=place)
+        state = letter.state(settings, storage, min_object_size=WHOLE)
+        return letter.run(state, paper.options_of(Options(**options)), place=place)
 
     return run
 
@@ -260,7 +262,7 @@ def ethz(r: Results) -> str:
         ("the paper's configuration, (5,2)", lambda: to_the_letter("compact", place=True)(e)),
         ("the paper's configuration, (6,3)", lambda: to_the_letter("precise", place=True)(e)),
         ("shape alone", lambda: plain(place=True)(e)),
-        ("everything", lambda: depicted.run(e.view(DEFAULT, depiction=depiction_of(e.data)))),
+        ("everything", lambda: depicted.run(e.state(DEFAULT, embeddings=embeddings_of(e.data)))),
     ]
     lines = head(["mAP", "P@20", "box IoU", "right and placed of the first 20"])
     for name, run in ways:
@@ -320,9 +322,9 @@ def by_statement(r: Results) -> str:
     measured = {}
     compact = Settings.paper("compact")
     for e in r.letter:
-        depiction = depiction_of(e.data)
-        view = e.view(compact, smallest=WHOLE)
-        order = paper.expansion_order(view, depiction, paper.options_of(Options()))
+        embeddings = embeddings_of(e.data)
+        state = e.state(compact, min_object_size=WHOLE)
+        order = paper.expansion_order(state, embeddings, paper.options_of(Options()))
         measured[e.data.name] = statements.Measured(
             frequencies=r.curves("frequencies", e),
             shortlists=r.curves("shortlists", e),
@@ -337,11 +339,11 @@ def by_statement(r: Results) -> str:
 def detectors(r: Results) -> str:
     rows: list[list[str]] = []
     canny = [e.seen_by("canny", r.jobs) for e in r.sets()]
-    for name, settings, clutter in (
+    for name, settings, local_normalization in (
         ("at the defaults", DEFAULT, CORE["local normalization"]),
         ("the paper's settings, (5,2)", Settings.fit(5, 2, **PAPER), 0.0),
     ):
-        run = plain(settings, clutter=clutter, place=True)
+        run = plain(settings, local_normalization=local_normalization, place=True)
         pairs = [(e, run(e), run(c)) for e, c in zip(r.sets(), canny, strict=True)]
         rows.append([f"canny, {name}", *(cell(e, c, None) for e, _, c in pairs)])
         rows.append([f"neural, {name}", *(cell(e, n, c) for e, n, c in pairs)])
@@ -353,10 +355,10 @@ def defaults(r: Results) -> str:
     found = table(
         [
             ("default: (6,3), local normalisation .4", plain()),
-            ("without local normalisation", plain(clutter=0.0)),
-            ("local normalisation .2", plain(clutter=0.2)),
-            ("local normalisation .6", plain(clutter=0.6)),
-            ("local normalisation .8", plain(clutter=0.8)),
+            ("without local normalisation", plain(local_normalization=0.0)),
+            ("local normalisation .2", plain(local_normalization=0.2)),
+            ("local normalisation .6", plain(local_normalization=0.6)),
+            ("local normalisation .8", plain(local_normalization=0.8)),
             ("inside lines weigh as much as the outline", evenly),
             ("spatial map's whole constant component", plain(Settings.fit(6, 3, spatial_constant=1.0))),
             ("half of it", plain(Settings.fit(6, 3, spatial_constant=0.5))),

@@ -17,9 +17,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from sketchseek.contours import Points, load_picture, strength_to_points
+from sketchseek.contours import Points, strength_to_points
 from sketchseek.contours.detectors import EdgeDetector, get_detector
 from sketchseek.contours.points import fold, tangent_angle
+from sketchseek.sources.picture import load_picture
 
 WIDTHS = (1, 2, 3, 4, 6, 8, 10)
 ANSWERS = ("middle", "sides", "other", "nothing")

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import numpy as np
 
-from sketchseek.depiction import describers, drawing, get_describer, tokens
-from sketchseek.depiction.cache import load_arrays, save_arrays
-from sketchseek.depiction.describers import fingerprint
-from sketchseek.depiction.tokens import DrawnTokens
-from sketchseek.depiction.weights import Tensors, read_tensors
+from sketchseek.embeddings import encoders, get_encoder, rendering, tokens
+from sketchseek.embeddings.cache import load_arrays, save_arrays
+from sketchseek.embeddings.encoders import fingerprint
+from sketchseek.embeddings.tokens import DrawnTokens
 from sketchseek.evaluation.extraction import cache_folder
+from sketchseek.networks.weights import Tensors, read_tensors
 
 FOLDER = Path(__file__).parents[1] / "training" / "drawings"
 HALVES = ("even", "odd")
@@ -37,7 +37,7 @@ class Twin:
 
     def __init__(self, network: str, doodles: str | None = None) -> None:
         known = learned(doodles)
-        self._network = get_describer(network, learned=known)
+        self._network = get_encoder(network, learned=known)
         self._learned = fingerprint(known)
 
     def __getattr__(self, name: str) -> object:
@@ -46,7 +46,7 @@ class Twin:
     def __call__(self, pixels: np.ndarray) -> np.ndarray:
         return self._network(pixels)
 
-    def drawing(self, strokes: Sequence[np.ndarray], kinds: Sequence[int] = (0, 1)) -> np.ndarray:
+    def rendering(self, strokes: Sequence[np.ndarray], kinds: Sequence[int] = (0, 1)) -> np.ndarray:
         return self.drawing_with_tokens(strokes, kinds)[0]
 
     def drawing_with_tokens(
@@ -76,8 +76,8 @@ class Twin:
         """What it sees changes with any of these."""
         space = self._network.tokens
         parts = [self._network.version, self._learned, "" if space is None else space.version]
-        sources = [Path(module.__file__).read_bytes() for module in (describers, drawing, tokens)]
-        sources += [path.read_bytes() for path in Path(describers.__file__).parent.glob("data/*-tokens.npz")]
+        sources = [Path(module.__file__).read_bytes() for module in (encoders, rendering, tokens)]
+        sources += [path.read_bytes() for path in Path(encoders.__file__).parent.glob("data/*-tokens.npz")]
         return hashlib.sha256(b"".join([*(part.encode() for part in parts), *sources])).digest()
 
 

@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 
 import expansion
-from sketchseek.depiction import Pictures, get_describer
-from sketchseek.depiction.expand import diffused
+from sketchseek.embeddings import Pictures, get_encoder
+from sketchseek.embeddings.expansion import diffused
 from sketchseek.evaluation import datasets
-from sketchseek.evaluation.depiction import features
+from sketchseek.evaluation.embeddings import features
 from sketchseek.evaluation.experiment import Experiment
 from sketchseek.evaluation.metrics import average_precision, precision_at
 from sketchseek.words import Dictionary, NameIndex, query_vector
@@ -61,8 +61,8 @@ def z(x: np.ndarray) -> np.ndarray:
 class Asked:
     """A collection that words are asked of."""
 
-    def __init__(self, stored: np.ndarray, usual: np.ndarray, dictionary: Dictionary) -> None:
-        pictures = Pictures(stored, usual)
+    def __init__(self, stored: np.ndarray, background: np.ndarray, dictionary: Dictionary) -> None:
+        pictures = Pictures(stored, background)
         self.rows = pictures.rows(np.arange(len(stored))).vectors
         self.known = z((self.rows @ class_directions().T).max(axis=1))
         self._dictionary, self._remembered = dictionary, {}
@@ -85,7 +85,7 @@ class Asked:
         return 0.0 if meaning is None else float(np.clip((meaning.strength - 0.1) / 0.2, 0, 1))
 
     def expanded(self, before: np.ndarray, n: int = 10, page: bool = True) -> np.ndarray:
-        """The order of an answer, from a first ranking's z-scores, as depiction/expand.py finds it."""
+        """The order of an answer, from a first ranking's z-scores, as embeddings/expansion.py finds it."""
         score = before
         for kept in (0.3, 0.2):
             order = np.argsort(-score, kind="stable")[: 3 * n]
@@ -128,8 +128,8 @@ def held_out(categories: list[str]) -> set[str]:
 
 
 def words_alone(name: str, root: Path, dictionary: Dictionary) -> None:
-    data, describer = datasets.load(root / name), get_describer()
-    asked = Asked(features(data, describer).descriptors, describer.usual, dictionary)
+    data, encoder = datasets.load(root / name), get_encoder()
+    asked = Asked(features(data, encoder).vectors, encoder.prior, dictionary)
     right = {q.category: np.isin(np.arange(len(data.photos)), list(q.relevant)) for q in data.queries}
     found: dict[str, tuple[list[float], list[float]]] = {}
     for category, relevant in right.items():
@@ -157,7 +157,7 @@ def words_alone(name: str, root: Path, dictionary: Dictionary) -> None:
 def with_drawings(name: str, root: Path, dictionary: Dictionary, drawings: int) -> None:
     data = datasets.load(root / name)
     s = expansion.load(Experiment.of(data, jobs=1))
-    asked = Asked(s.features.descriptors, s.describer.usual, dictionary)
+    asked = Asked(s.features.vectors, s.encoder.prior, dictionary)
     some = held_out([q.category for q in data.queries])
     chosen = [i for i, q in enumerate(data.queries) if q.category in some]
     chosen = sorted(random.Random(0).sample(chosen, min(drawings, len(chosen))))
@@ -171,7 +171,7 @@ def with_drawings(name: str, root: Path, dictionary: Dictionary, drawings: int) 
     kept = []
     for i in chosen:
         category = data.queries[i].category
-        alone = z(z(s.shape[i]) + s.describer.blend * z(s.network[i]))
+        alone = z(z(s.shape[i]) + s.encoder.blend * z(s.network[i]))
         wrong = rng.choice([q.category for q in data.queries if q.category != category])
         words = [None, category, wrong, rng.choice(NOTHING)]
         orders = []

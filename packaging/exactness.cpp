@@ -12,7 +12,7 @@
 
 #include "engine.hpp"
 #include "processor.hpp"
-#include "settle.hpp"
+#include "refine_pose.hpp"
 
 using namespace sketchseek;
 using Floats = std::vector<float>;

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-ENGINE = ROOT / "src" / "sketchseek" / "publish" / "engine"
+ENGINE = ROOT / "src" / "sketchseek" / "web" / "engine"
 SOURCES = ("browser.cpp", "kernels.cpp")
 BUILDS = {"sketchseek": [], "sketchseek-relaxed": ["-mrelaxed-simd"]}
 FLAGS = (

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from sketchseek import Index, cli
-from sketchseek.output.progress import progress_line, shown
-from sketchseek.output.terminal import iterm, kitty, print_hits, sixel
+from sketchseek.progress import progress_line, shown
+from sketchseek.search.terminal import iterm, kitty, print_hits, sixel
 
 SKETCH = {"strokes": [[[0, 0], [100, 0], [100, 80], [0, 80], [0, 0]]]}
 
@@ -191,7 +191,7 @@ def test_what_pictures_depict_is_stored_unless_it_is_left_out(
     status, _, err = run(capsys, *words, "--no-expansion", *plain)
     assert (status, "holds descriptors" in err) == (1, True)
 
-    monkeypatch.setattr("sketchseek.depiction.graph.find_spec", lambda name: None)
+    monkeypatch.setattr("sketchseek.networks.graph.find_spec", lambda name: None)
     _, _, err = run(capsys, *words, "--index", "without")
     assert "sketchseek[expansion]" in err
     assert Index.open("without").info()["expansion"] is None
@@ -338,7 +338,7 @@ def test_a_search_loads_neither_lance_nor_scipy(place: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
     loaded = set(done.stderr.split())
     assert not {"lance", "pyarrow", "scipy", "onnxruntime"} & loaded
-    assert not {"sketchseek.depiction", "sketchseek.maps.joint", "sketchseek.storage.store"} & loaded
+    assert not {"sketchseek.embeddings", "sketchseek.maps.joint", "sketchseek.storage.store"} & loaded
 
 
 def test_a_reader_that_leaves_is_no_error(place: Path) -> None:
@@ -498,13 +498,13 @@ def test_a_search_says_when_the_network_of_the_index_is_not_there(
 
 
 def test_what_a_network_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
-    from sketchseek.depiction import networks
+    from sketchseek.networks import catalog
 
-    monkeypatch.setattr(networks, "listing", lambda: [
+    monkeypatch.setattr(catalog, "listing", lambda: [
         {"name": "efficientnet", "here": True}, {"name": "dinov2", "here": False}
     ])  # fmt: skip
-    assert networks.lacking("efficientnet") is None
-    assert "network add dinov2" in str(networks.lacking("dinov2"))
-    assert networks.lacking("onnx:file") is None
-    monkeypatch.setattr(networks, "listing", lambda: [{"name": "efficientnet", "here": False}])
-    assert "pip install" in str(networks.lacking("efficientnet"))
+    assert catalog.lacking("efficientnet") is None
+    assert "network add dinov2" in str(catalog.lacking("dinov2"))
+    assert catalog.lacking("onnx:file") is None
+    monkeypatch.setattr(catalog, "listing", lambda: [{"name": "efficientnet", "here": False}])
+    assert "pip install" in str(catalog.lacking("efficientnet"))

@@ -21,7 +21,7 @@ from sketchseek import Index, Sketch
 from sketchseek.cli import main
 from sketchseek.errors import SketchseekError
 from sketchseek.search.hit import Pose
-from sketchseek.shape.views import SMALLEST, WHOLE
+from sketchseek.shape.windows import MIN_OBJECT_SIZE, WHOLE
 from sketchseek.storage.schema import SCHEMA_VERSION, added_since
 
 SQUARE = [[[0, 0], [100, 0], [100, 80], [0, 80], [0, 0]]]
@@ -438,10 +438,10 @@ def test_files_may_go_while_they_are_counted(
     going = [tmp_path / "copy" / name for name in ("a", "b")]
     for path in going:
         path.write_bytes(bytes(1000))
-    look = os.stat
+    rescore = os.stat
 
     def once(path: Any, **how: Any) -> os.stat_result:
-        found = look(path, **how)
+        found = rescore(path, **how)
         if str(path) in map(str, going):
             os.unlink(path)
             os.unlink(going[1 - going.index(Path(path))])
@@ -563,8 +563,10 @@ def as_schema_2(index: Index) -> dict[str, bytes]:
 
     table = index.store.dataset.to_table()
     old = table.drop_columns(added_since(2))
-    recipe = json.loads(old.schema.metadata[b"sketchseek"])
-    words = json.dumps({**{name: recipe[name] for name in recipe if recipe[name] != SMALLEST}, "schema": 2})
+    config = json.loads(old.schema.metadata[b"sketchseek"])
+    words = json.dumps(
+        {**{name: config[name] for name in config if config[name] != MIN_OBJECT_SIZE}, "schema": 2}
+    )
     old = old.replace_schema_metadata({"sketchseek": words})
     where = index.store.location.table
     shutil.rmtree(where)
@@ -583,7 +585,7 @@ def test_an_index_of_the_schema_before_is_searched_as_it_is_and_upgraded_by_the_
 ) -> None:
     from PIL import Image, ImageDraw
 
-    index.set_smallest(WHOLE)
+    index.set_min_object_size(WHOLE)
     page = Image.new("L", (300, 200), 255)
     ImageDraw.Draw(page).polygon([(50, 150), (150, 40), (250, 150)], outline=0, width=3)
     page.save(pictures / "drawn.png")
@@ -593,7 +595,7 @@ def test_an_index_of_the_schema_before_is_searched_as_it_is_and_upgraded_by_the_
         os.utime(path, (1e9, 1e9))
     index.add(pictures)
     hits = {hit.picture: (hit.score, hit.confidence, hit.box) for hit in index.search(square)}
-    line_art = {index._view.path(i): bool(index._view.is_line_art[i]) for i in range(7)}
+    line_art = {index._state.path(i): bool(index._state.is_line_art[i]) for i in range(7)}
     assert line_art[str(pictures / "drawn.png")]
     assert sum(line_art.values()) == 1
     before = as_schema_2(index)
@@ -612,8 +614,8 @@ def test_an_index_of_the_schema_before_is_searched_as_it_is_and_upgraded_by_the_
     for upgraded in (old, Index.open(index.location)):
         assert upgraded.store.current.schema == SCHEMA_VERSION
         assert {hit.picture: (hit.score, hit.confidence, hit.box) for hit in upgraded.search(square)} == hits
-        view = upgraded._view
-        assert {view.path(i): bool(view.is_line_art[i]) for i in range(7)} == line_art
+        state = upgraded._state
+        assert {state.path(i): bool(state.is_line_art[i]) for i in range(7)} == line_art
     assert old.remove(pictures / "0.png") == 1
     assert len(Index.open(index.location)) == 6
 
@@ -641,10 +643,10 @@ def found_at(index: Index, sketch: Sketch, picture: Path) -> tuple[float, ...]:
 def test_an_index_from_before_gets_views_by_the_next_run_reading_each_picture_once(
     index: Index, pictures: Path, square: Sketch, with_a_small_square: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    index.set_smallest(WHOLE)
+    index.set_min_object_size(WHOLE)
     index.add(pictures)
     assert (index._snapshot.views == 1).all()
-    index.set_smallest(SMALLEST)
+    index.set_min_object_size(MIN_OBJECT_SIZE)
     as_schema_2(index)
     old = Index.open(index.location)
     assert len(old.search(square)) == 7
@@ -666,7 +668,7 @@ def test_many_views_are_searched_by_a_shortlist(
 ) -> None:
     exact = filled.search(square, 5, expand=0, blend=0)
     assert filled.method == "exhaustive"
-    monkeypatch.setattr("sketchseek.index.VIEWS_IN_A_BLINK", 100)
+    monkeypatch.setattr("sketchseek.index.EXACT_WINDOWS", 100)
     again = Index.open(filled.location)
     assert again.method == "projections"
     short = again.search(square, 5, expand=0, blend=0)
@@ -678,25 +680,25 @@ def test_views_follow_what_is_asked_for(index: Index, pictures: Path, with_a_sma
     index.add(pictures)
     before = len(index._snapshot.codes)
     expansion = index.store.table(["id", "digest"]).to_pylist()
-    index.set_smallest(0.2)
+    index.set_min_object_size(0.2)
     assert index.info()["smallest"] == 0.2
     assert index.add(pictures).described == 7
     assert len(index._snapshot.codes) > before
     assert sorted(r["id"] for r in index.store.table(["id"]).to_pylist()) == sorted(
         r["id"] for r in expansion
     )
-    index.set_smallest(WHOLE)
+    index.set_min_object_size(WHOLE)
     assert index.add(pictures).described == 7
     assert len(index._snapshot.codes) == 7
     with pytest.raises(SketchseekError, match=r"0\.25.*choose one of 0\.6, 0\.3, 0\.2"):
-        index.set_smallest(0.25)
+        index.set_min_object_size(0.25)
 
 
 def test_settings_of_another_version_are_refused_in_words(index: Index) -> None:
     from dataclasses import replace
 
-    recipe = replace(index.recipe, settings={**index.recipe.settings, "from_the_future": 1})
-    index.store.dataset.update_schema_metadata({"sketchseek": recipe.to_json()})
+    config = replace(index.config, settings={**index.config.settings, "from_the_future": 1})
+    index.store.dataset.update_schema_metadata({"sketchseek": config.to_json()})
     with pytest.raises(SketchseekError, match="made by another version"):
         Index.open(index.location)
 
@@ -765,14 +767,14 @@ def test_a_failure_of_the_machine_passes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It spoils no row, and what it kept out comes in with the next run."""
-    from sketchseek.contours import child
+    from sketchseek.sources import sandbox
 
     known, other = pictures / "0.png", pictures / "1.png"
     assert index.add(known, jobs=1).added == 1
     (tmp_path / "colours.onnx").write_bytes(vector_model())
     index.enable_expansion(f"onnx:{tmp_path / 'colours.onnx'}")
     with monkeypatch.context() as patch:
-        patch.setattr(child, "START", "import sys; sys.path[:] = {path!r}\n" + ill + child.START)
+        patch.setattr(sandbox, "START", "import sys; sys.path[:] = {path!r}\n" + ill + sandbox.START)
         report = index.add([known, other], jobs=1)
         assert (report.added, len(report.failed), len(index)) == (0, 2, 1)
         assert index.add(other, jobs=1, retry=False).failed == [(str(other), report.failed[0][1])]
@@ -813,7 +815,7 @@ def test_answers_do_not_depend_on_the_order_of_the_rows(filled: Index) -> None:
     from sketchseek.search.ranking import rank
     from sketchseek.shape.query import Query
 
-    snapshot, settings = filled._snapshot, filled._view.settings
+    snapshot, settings = filled._snapshot, filled._state.settings
     query = Query.of(Sketch.from_strokes(SQUARE).points, settings)
     scores = []
     views = len(snapshot.codes)

@@ -312,7 +312,7 @@ WINDOWS_PATHS = {
 
 @pytest.mark.parametrize("path", WINDOWS_PATHS)
 def test_windows_paths_are_no_addresses_of_objects(path: str) -> None:
-    from sketchseek.contours.objects import is_object
+    from sketchseek.sources.objects import is_object
 
     assert not is_object(path.encode())
     assert "://" not in path

@@ -14,14 +14,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from sketchseek.errors import SketchseekError
-from sketchseek.remote import Item, Kept
-from sketchseek.remote.polite import PATIENCE_S, Polite, check_address
+from sketchseek.sources import Item, Kept
+from sketchseek.sources.http import PATIENCE_S, Polite, check_address
 
 PAGE = 1000
 
 
 class Immich:
-    """See `sketchseek.remote.Source`."""
+    """See `sketchseek.sources.Source`."""
 
     def __init__(self) -> None:
         self._ask = Polite()

@@ -78,9 +78,9 @@ EXPORT(search) const char* search(const double* strokes, const int32_t* lengths,
     if (i < wanted) found.rows.push_back(rows[i]);
   }
   if (!rows || wanted >= pictures) found.rows = core.candidates(*drawn, wanted, one_by_one);
-  LookOptions options;
+  RescoreOptions options;
   options.k = k, options.offset = offset;
-  const Answer answer = core.look(*drawn, found, *model, options, one_by_one);
+  const Answer answer = core.rescore(*drawn, found, *model, options, one_by_one);
   present = answer.present;
   places.clear();
   for (const Place& place : answer.places) place.write(places);

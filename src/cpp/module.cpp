@@ -20,7 +20,7 @@
 #include "scan.hpp"
 #include "search/opened.hpp"
 #include "selection.hpp"
-#include "settle.hpp"
+#include "refine_pose.hpp"
 #include "threads.hpp"
 
 namespace nb = nanobind;
@@ -233,10 +233,10 @@ class Collection {
                           handed_over(std::move(x)), handed_over(std::move(y)));
   }
 
-  // Off the grid (settle.hpp): score, pose, x, y of each hit. vectors (P, D) are a query's, of those norms (P,), weights
+  // Off the grid (refine_pose.hpp): score, pose, x, y of each hit. vectors (P, D) are a query's, of those norms (P,), weights
   // (S, D) its kernels', kernels (P,) which is whose, steps (D,) those of codes; for each hit where it starts, x, y and how
   // far it may go, and the poses it tries.
-  nb::tuple settle(In<float, 2> vectors, In<float, 1> norms, In<float, 2> weights, In<int32_t, 1> kernels,
+  nb::tuple refine_pose(In<float, 2> vectors, In<float, 1> norms, In<float, 2> weights, In<int32_t, 1> kernels,
                    In<float, 1> steps, In<double, 1> frequencies, In<int64_t, 1> ids, In<double, 2> starts,
                    In<int32_t, 2> poses, int threads) const {
     check_ids(ids);
@@ -269,7 +269,7 @@ class Collection {
       for (int64_t i = begin; i < end; ++i) {
         const double* s = starts.data() + 3 * i;
         const int32_t* p = poses.data() + 3 * i;
-        const Settled found = sketchseek::settle(db_, ladder, ids.data()[i], Start{p[0], p[1], p[2], s[0], s[1], s[2]});
+        const RefinedPose found = sketchseek::refine_pose(db_, ladder, ids.data()[i], Start{p[0], p[1], p[2], s[0], s[1], s[2]});
         score[i] = found.score, pose[i] = found.pose, x[i] = found.x, y[i] = found.y;
       }
     });
@@ -441,7 +441,7 @@ nb::dict dict_of(Answer&& answer) {
   return out;
 }
 
-// The search (search/look.hpp) over a collection's rows, where they lie.
+// The search (search/rescoring.hpp) over a collection's rows, where they lie.
 class Search {
  public:
   // See `Published`.
@@ -469,13 +469,13 @@ class Search {
     return {core().drawn(drawn, mirror, turn), this};
   }
 
-  // Rows of the k best pictures, best first, each by its best view; of all pictures where there are no more.
+  // Rows of the k best pictures, best first, each by its best window; of all pictures where there are no more.
   Out<int64_t> candidates(const PreparedDrawing& drawing, int64_t k, int threads) const {
     require(k > 0, "k must be positive");
     return each<int64_t>(drawing, threads, [&](const Drawn& drawn, const Parallel& p) { return core().candidates(drawn, k, p); });
   }
 
-  // Plain scores of some pictures, each that of its best view.
+  // Plain scores of some pictures, each that of its best window.
   Out<float> scores(const PreparedDrawing& drawing, In<int64_t, 1> ids, int threads) const {
     check_pictures(ids);
     return each<float>(drawing, threads, [&](const Drawn& drawn, const Parallel& p) {
@@ -490,12 +490,12 @@ class Search {
     });
   }
 
-  // `Core::look`: rows (n,), of which the best of each picture counts; with placed (n, 6) score, scale, rotation, mirrored, dx,
-  // dy, best first. Or pictures (n,) in an order (n,), and opinion: cosine (n,), similarity (n,), background (m,), likeness,
+  // `Core::rescore`: rows (n,), of which the best of each picture counts; with placed (n, 6) score, scale, rotation, mirrored, dx,
+  // dy, best first. Or pictures (n,) in an order (n,), and network_evidence: cosine (n,), similarity (n,), background (m,), likeness,
   // and [cohesion, crowd, nearest, flat_art]. background, total: of a collection that this is a part of.
-  nb::dict look(const PreparedDrawing& drawing, const ConfidenceModel& model, int64_t k, int64_t offset, int64_t count,
+  nb::dict rescore(const PreparedDrawing& drawing, const ConfidenceModel& model, int64_t k, int64_t offset, int64_t count,
                 double normalization, double coverage, bool place, Ids rows, std::optional<In<float, 2>> placed, Ids pictures,
-                std::optional<In<double, 1>> order, std::optional<std::vector<In<double, 1>>> opinion,
+                std::optional<In<double, 1>> order, std::optional<std::vector<In<double, 1>>> network_evidence,
                 std::optional<In<float, 1>> background, int64_t total, int threads) const {
     require(k > 0 && k <= 1 << 30 && offset >= 0 && offset <= 1 << 30, "k must be positive and offset not negative");
     require(normalization >= 0 && normalization < 1, "the local normalisation's strength must be in [0, 1)");
@@ -525,16 +525,16 @@ class Search {
       require(order && order->size() == pictures->size(), "order must be of each picture");
       require_finite(*order, "order must be finite");
       found.pictures = copied(*pictures), found.order = copied(*order);
-      if (opinion) found.opinion = opinion_of(*opinion, pictures->size());
+      if (network_evidence) found.network_evidence = opinion_of(*network_evidence, pictures->size());
     }
-    LookOptions options;
+    RescoreOptions options;
     options.k = k, options.offset = offset, options.count = count;
     options.normalization = normalization, options.coverage = coverage;
     options.place = place;
     Answer answer;
     {
       nb::gil_scoped_release free;
-      answer = core().look(drawing.of(this), found, model.model(), options, parallel(threads));
+      answer = core().rescore(drawing.of(this), found, model.model(), options, parallel(threads));
     }
     return dict_of(std::move(answer));
   }
@@ -582,12 +582,12 @@ class Search {
         throw std::out_of_range("ids must be picture numbers below n");
   }
 
-  static std::unique_ptr<Opinion> opinion_of(const std::vector<In<double, 1>>& given, size_t n) {
+  static std::unique_ptr<NetworkEvidence> opinion_of(const std::vector<In<double, 1>>& given, size_t n) {
     require(given.size() == 5 && given[0].size() == n && given[1].size() == n &&
                 (given[3].size() == 0 || given[3].size() == kLikeness) && given[4].size() == 4,
-            "an opinion is cosine (n,), similarity (n,), background, likeness and four numbers");
-    for (const auto& column : given) require_finite(column, "an opinion must be finite");
-    auto out = std::make_unique<Opinion>();
+            "a network's evidence is cosine (n,), similarity (n,), background, likeness and four numbers");
+    for (const auto& column : given) require_finite(column, "a network's evidence must be finite");
+    auto out = std::make_unique<NetworkEvidence>();
     out->cosine = copied(given[0]), out->similarity = copied(given[1]), out->background = copied(given[2]);
     out->likeness = copied(given[3]);
     const double* rest = given[4].data();
@@ -624,9 +624,9 @@ class PublishedCollection {
     const Drawn asked = core.drawn(drawn, mirror, turn);
     Candidates found;
     found.rows = core.candidates(asked, Core::wanted(k, offset, (int64_t)opened_->pictures().size()), one_by_one);
-    LookOptions options;
+    RescoreOptions options;
     options.k = k, options.offset = offset;
-    return dict_of(core.look(asked, found, model_.model(), options, one_by_one));
+    return dict_of(core.rescore(asked, found, model_.model(), options, one_by_one));
   }
 
  private:
@@ -646,19 +646,19 @@ Out<double> hit_features(In<double, 2> evidence) {
   const Values each = evidence_of(evidence);
   Values out;
   for (size_t i = 0; i < each.size(); i += kEvidence) {
-    const Values one = crossed(each.data() + i);
+    const Values one = features_of_hit(each.data() + i);
     out.insert(out.end(), one.begin(), one.end());
   }
   return handed_over(std::move(out));
 }
-Out<double> search_features(In<double, 2> evidence) { return handed_over(summary(evidence_of(evidence))); }
+Out<double> search_features(In<double, 2> evidence) { return handed_over(features_of_search(evidence_of(evidence))); }
 Out<double> photograph_features(In<double, 2> evidence, In<double, 1> likeness) {
   require(likeness.size() == kLikeness, "likeness must be (L,)");
   return handed_over(likeness_features(evidence_of(evidence), copied(likeness)));
 }
 
-// (rows,): which share of its picture each view shows. pictures (rows,), ascending; line_art (n,).
-Out<float> view_shares(In<float, 2> frames, In<int32_t, 1> pictures, In<bool, 1> line_art) {
+// (rows,): which share of its picture each window shows. pictures (rows,), ascending; line_art (n,).
+Out<float> window_shares(In<float, 2> frames, In<int32_t, 1> pictures, In<bool, 1> line_art) {
   require(frames.shape(1) == 4 && frames.shape(0) == pictures.size(), "frames must be (rows, 4) and pictures (rows,)");
   const auto side = [&](size_t row) {
     const float* f = frames.data() + 4 * row;
@@ -778,7 +778,7 @@ Out<int64_t> largest_sums(In<uint8_t, 3> codes, In<uint8_t, 2> tables, int64_t n
   return handed_over(std::move(top.sorted().first));
 }
 
-// Scores f (n,) with f = (1 - a) s + a W f: each has a share of what its likest have (ranking on data manifolds). W are the
+// Scores f (n,) with f = (1 - a) s + a W f: each has a share of what its nearest have (ranking on data manifolds). W are the
 // cosines (n, n) with so many neighbours, none below zero, brought to the sum 1. 
 Out<float> diffused(In<float, 1> scores, In<float, 2> cosines, int64_t neighbours, double share) {
   const size_t n = scores.size();
@@ -899,7 +899,7 @@ NB_MODULE(_engine, m) {
       .def("project", &Collection::project, "query"_a, "axis"_a, "ids"_a.none(), "threads"_a)
       .def("top", &Collection::top, "query"_a, "k"_a, "groups"_a.none(), "prior"_a.none(), "threads"_a)
       .def("locate", &Collection::locate, "query"_a, "ids"_a.none(), "guide"_a, "radius"_a, "threads"_a)
-      .def("settle", &Collection::settle, "vectors"_a, "norms"_a, "weights"_a, "kernels"_a, "steps"_a, "frequencies"_a,
+      .def("refine_pose", &Collection::refine_pose, "vectors"_a, "norms"_a, "weights"_a, "kernels"_a, "steps"_a, "frequencies"_a,
            "ids"_a, "starts"_a, "poses"_a, "threads"_a)
       .def("energy", &Collection::energy, "factors"_a, "table"_a, "cells"_a, "ids"_a, "threads"_a);
   nb::class_<PreparedDrawing>(m, "PreparedDrawing");
@@ -913,8 +913,8 @@ NB_MODULE(_engine, m) {
       .def("candidates", &Search::candidates, "drawing"_a, "k"_a, "threads"_a)
       .def("scores", &Search::scores, "drawing"_a, "ids"_a, "threads"_a)
       .def("whole_scores", &Search::whole_scores, "drawing"_a, "ids"_a, "threads"_a)
-      .def("look", &Search::look, "drawing"_a, "model"_a, "k"_a, "offset"_a, "count"_a, "normalization"_a, "coverage"_a, "place"_a,
-           "rows"_a.none(), "placed"_a.none(), "pictures"_a.none(), "order"_a.none(), "opinion"_a.none(),
+      .def("rescore", &Search::rescore, "drawing"_a, "model"_a, "k"_a, "offset"_a, "count"_a, "normalization"_a, "coverage"_a, "place"_a,
+           "rows"_a.none(), "placed"_a.none(), "pictures"_a.none(), "order"_a.none(), "network_evidence"_a.none(),
            "background"_a.none(), "total"_a, "threads"_a)
       .def("meet", &Search::meet, "drawing"_a, "picture"_a);
   nb::class_<PublishedCollection>(m, "PublishedCollection")
@@ -928,8 +928,8 @@ NB_MODULE(_engine, m) {
         "Pictures that say what an ordinary score is.");
   m.def("hit_features", &hit_features, "evidence"_a);
   m.def("search_features", &search_features, "evidence"_a);
-  m.def("photograph_features", &photograph_features, "evidence"_a, "likeness"_a);
-  m.def("view_shares", &view_shares, "frames"_a, "pictures"_a, "line_art"_a);
+  m.def("likeness_features", &photograph_features, "evidence"_a, "likeness"_a);
+  m.def("window_shares", &window_shares, "frames"_a, "pictures"_a, "line_art"_a);
   m.def("view_priors", &view_priors, "shares"_a);
   bind_tokens(m);
 }

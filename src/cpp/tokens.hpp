@@ -2,7 +2,7 @@
 //
 // A token says what is in a cell of a picture. A picture has at most kCells of them, in a grid as wide and high as it is,
 // as product codes. A drawing has them where it has lines. It is laid over a picture in a few sizes, both ways round, at
-// every place; each of its tokens then meets the likest of the 3 x 3 cells around where it comes to lie.
+// every place; each of its tokens then meets the nearest of the 3 x 3 cells around where it comes to lie.
 //
 // Plain data only, as in engine.hpp.
 #pragma once

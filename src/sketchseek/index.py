@@ -10,21 +10,21 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .arguments import MOST_WEIGHT
 from .contours.drawing import Sketch
 from .errors import DamagedError, NoDescriptorError, SketchseekError
-from .output.arguments import MOST_WEIGHT
-from .search.alike import with_likeness
 from .search.collection import Collection
 from .search.hit import Hit, Hits
+from .search.missing import missing_last
+from .search.near_duplicates import with_likeness
 from .search.options import Options
 from .search.search import search
-from .search.there import missing_last
-from .search.view import View
+from .search.state import SearchState
 from .shape.engine.device import engine_on
 from .shape.settings import DEFAULT_PRESET, Settings
-from .shape.views import LEVELS, SMALLEST, shares
+from .shape.windows import LEVELS, MIN_OBJECT_SIZE, shares
 from .storage.location import Location, damaged, no_index
-from .storage.schema import Expansion, Recipe, settings_of, thumbnail_sum
+from .storage.schema import Expansion, IndexConfig, settings_of, thumbnail_sum
 from .storage.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -32,22 +32,22 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from PIL import Image
 
-    from .contours.seeing import Contours
-    from .contours.source import Source
-    from .depiction import Depiction, PictureDescriber
-    from .depiction.pictures import Pictures, Rows
-    from .depiction.tokens import Codes, TokenSpace
+    from .contours.extract import Contours
+    from .embeddings import EmbeddingIndex, PictureEncoder
+    from .embeddings.pictures import EmbeddingRows, Pictures
+    from .embeddings.tokens import Codes, TokenSpace
     from .indexing import Report
     from .indexing.walk import Listings
     from .notebook.widget import SketchWidget
-    from .output.progress import Progress
+    from .progress import Progress
     from .search.explanation import Explanation
+    from .sources.files import Source
     from .storage.store import Store
 
 Path = str | os.PathLike[str]
 
-DEFAULT_DESCRIBER = "efficientnet"
-VIEWS_IN_A_BLINK = 200_000
+DEFAULT_ENCODER = "efficientnet"
+EXACT_WINDOWS = 200_000
 """More views than these are searched by a shortlist (docs/views.md has what that loses)."""
 
 __all__ = ["Hit", "Index", "PictureRow"]
@@ -79,7 +79,7 @@ class Index:
         self._engine = engine_on(device)
         self._store = store
         self._lock = threading.RLock()
-        self._describer: PictureDescriber | None = None
+        self._encoder: PictureEncoder | None = None
         self._no_describer: str | None = None
         self._repaired: list[str] = []
         self._go_to(self._newest_snapshot(None, save=True))
@@ -92,7 +92,7 @@ class Index:
         *,
         detector: str = "neural",
         expansion: bool | str = False,
-        smallest: float = SMALLEST,
+        min_object_size: float = MIN_OBJECT_SIZE,
         tokens: bool = True,
         exist_ok: bool = False,
     ) -> Index:
@@ -101,20 +101,21 @@ class Index:
         preset : "compact", "precise" or "full": more frequencies find more, and take more room.
         detector : what finds the edges of pictures.
         expansion : also keep a descriptor of each picture for query expansion: True, or its name.
-        smallest : the smallest share of a picture's longer side at which a thing shall be found; .6, .3, .2.
+        min_object_size : the smallest share of a picture's longer side at which a thing shall be found; .6,
+            .3, .2.
         tokens : with a descriptor, also keep what is where in each picture, which finds the very one: 4 KB.
         exist_ok : where an index is that was made alike, open it.
         """
         location = Location(where)
-        recipe = make_recipe(preset, detector, expansion, smallest, tokens=tokens)
+        config = make_config(preset, detector, expansion, min_object_size, tokens=tokens)
         if not location.exists():
             from .storage.store import Store
 
-            return cls(location, Store.create(where, recipe))
+            return cls(location, Store.create(where, config))
         if not exist_ok:
             raise SketchseekError(f"There already is an index in {location}: open it, or name another place.")
         index = cls(location)
-        if index.recipe.without_tokens() != recipe.without_tokens():
+        if index.config.without_tokens() != config.without_tokens():
             raise SketchseekError(
                 f"The index in {location} was made in another way: open it, or name another place."
             )
@@ -141,7 +142,7 @@ class Index:
         return index
 
     def __len__(self) -> int:
-        return len(self._view)
+        return len(self._state)
 
     def __repr__(self) -> str:
         return f"<sketchseek.Index of {len(self):,} pictures in {self._location}>"
@@ -157,9 +158,9 @@ class Index:
         return self._snapshot.version
 
     @property
-    def recipe(self) -> Recipe:
+    def config(self) -> IndexConfig:
         """Everything that gave the vectors."""
-        return self._snapshot.recipe
+        return self._snapshot.config
 
     @property
     def store(self) -> Store:
@@ -267,13 +268,13 @@ class Index:
         self.refresh(save=True)
         return count
 
-    def enable_expansion(self, name: str = DEFAULT_DESCRIBER) -> None:
+    def enable_expansion(self, name: str = DEFAULT_ENCODER) -> None:
         """Keep a descriptor for query expansion from now on; the next `add` gives it to pictures without.
 
         Where there are descriptors of another network, searches go by those until all pictures have the new.
         """
         store = self._writer()
-        present, coming = store.recipe.expansion, store.recipe.successor
+        present, coming = store.config.expansion, store.config.successor
         wanted = _expansion(name)
         if present is None:
             store.set_expansion(wanted)
@@ -292,16 +293,16 @@ class Index:
         Where there are tokens of another version, all pictures get new ones beside them, and searches go
         without tokens until they have.
         """
-        present = self.recipe.wanted
+        present = self.config.wanted
         if present is None or (wanted is None and present.tokens is not None and not _outdated(present)):
             return
         try:
-            describer = _describer(present)
+            encoder = _encoder(present)
         except SketchseekError:
             if wanted is None:
                 return  # `add` says it, if it has anything to describe
             raise
-        space = None if wanted is False else describer.tokens
+        space = None if wanted is False else encoder.tokens
         changed = _with_tokens(present, space)
         if changed != present:
             self._keep(changed)
@@ -310,7 +311,7 @@ class Index:
     def _keep(self, wanted: Expansion) -> None:
         """Keep descriptors of the same network as now, with tokens of that version or without."""
         store = self._writer()
-        present, coming = store.recipe.expansion, store.recipe.successor
+        present, coming = store.config.expansion, store.config.successor
         if present is None or not present.is_comparable(wanted):
             store.set_successor(wanted)
         elif not wanted.tokens:
@@ -322,12 +323,12 @@ class Index:
         else:  # what its column may hold is of another version
             store.set_successor(wanted)
 
-    def set_smallest(self, smallest: float) -> None:
+    def set_min_object_size(self, min_object_size: float) -> None:
         """Find things as small as this share of a picture; the next `add` gives pictures the views for it."""
-        _check_smallest(smallest)
+        _check_min_object_size(min_object_size)
         store = self._writer()
-        if store.recipe.smallest != smallest:
-            store.set_smallest(smallest)
+        if store.config.min_object_size != min_object_size:
+            store.set_min_object_size(min_object_size)
             self.refresh()
 
     def refresh(self, save: bool = False) -> bool:
@@ -361,12 +362,12 @@ class Index:
         collection = Collection(
             snapshot.codes,
             snapshot.norms,
-            settings_of(snapshot.recipe),
+            settings_of(snapshot.config),
             self._engine,
             pictures=snapshot.pictures,
             shares=shares(snapshot.frames, snapshot.pictures, snapshot.is_line_art),
         )
-        view = View(
+        state = SearchState(
             collection,
             snapshot.width,
             snapshot.height,
@@ -376,17 +377,17 @@ class Index:
             path=snapshot.path,
             keywords=snapshot.keywords_of,
             thumbnail=self.thumbnail,
-            load_depiction=partial(self._depiction, snapshot),
+            load_embeddings=partial(self._embeddings, snapshot),
             method=self._method_for(snapshot, collection),
         )
-        self._opened = (snapshot, view)
+        self._opened = (snapshot, state)
 
     @property
     def _snapshot(self) -> Snapshot:
         return self._opened[0]
 
     @property
-    def _view(self) -> View:
+    def _state(self) -> SearchState:
         """What is searched; made again when somebody has written to the file that it is mapped from."""
         if not self._snapshot.is_intact():
             with self._lock:
@@ -395,48 +396,48 @@ class Index:
         return self._opened[1]
 
     @property
-    def view(self) -> View:
+    def state(self) -> SearchState:
         """What a search sees, for those that take it elsewhere."""
-        return self._view
+        return self._state
 
-    def _depiction(self, snapshot: Snapshot) -> Depiction | None:
-        stored, recipe = snapshot.expansion, snapshot.recipe.expansion
-        if stored is None or recipe is None:
+    def _embeddings(self, snapshot: Snapshot) -> EmbeddingIndex | None:
+        stored, config = snapshot.expansion, snapshot.config.expansion
+        if stored is None or config is None:
             return None
-        from .depiction import CodeCache, Depiction, Pictures, usual_mean
+        from .embeddings import CodeCache, EmbeddingIndex, Pictures, prior_mean
 
         cache = CodeCache(self._location.folder, snapshot.identity) if snapshot.identity else None
-        return Depiction(
-            pictures=lambda: Pictures(stored, usual_mean(recipe.name, recipe.dimension), cache),
-            describer=partial(self._network, recipe),
+        return EmbeddingIndex(
+            pictures=lambda: Pictures(stored, prior_mean(config.name, config.dimension), cache),
+            encoder=partial(self._network, config),
             tokens=snapshot.tokens,
-            token_version=recipe.tokens or "",
-            network=recipe.name,
+            token_version=config.tokens or "",
+            network=config.name,
         )
 
-    def _network(self, recipe: Expansion, required: bool) -> PictureDescriber | None:
+    def _network(self, config: Expansion, required: bool) -> PictureEncoder | None:
         """Loaded once: an index that grows while it is searched has a new view many times."""
-        there = self._describer
-        if there is None or (there.name, there.version) != (recipe.name, recipe.version):
-            self._describer = None
+        there = self._encoder
+        if there is None or (there.name, there.version) != (config.name, config.version):
+            self._encoder = None
             try:
-                self._describer, self._no_describer = _describer(recipe), None
+                self._encoder, self._no_describer = _encoder(config), None
             except NoDescriptorError:
                 raise
             except SketchseekError as error:
                 if required:
                     raise
                 self._no_describer = str(error)
-        return self._describer
+        return self._encoder
 
     @property
     def note(self) -> str | None:
         """A sentence where the index knows what pictures depict, and drawings can't be asked about it."""
-        expansion = self.recipe.expansion
-        if expansion is None or self._describer is not None:
+        expansion = self.config.expansion
+        if expansion is None or self._encoder is not None:
             return None
         if self._no_describer is None:
-            from .depiction.networks import lacking
+            from .networks.catalog import lacking
 
             return by_shape_alone(lacking(expansion.name))
         return by_shape_alone(self._no_describer)
@@ -444,10 +445,10 @@ class Index:
     @property
     def method(self) -> str:
         """How it is searched by shape unless told otherwise: exactly, while that takes less than a blink."""
-        return self._view.method
+        return self._state.method
 
     def _method_for(self, snapshot: Snapshot, collection: Collection) -> str:
-        long = collection.has_windows and len(collection.engine) > VIEWS_IN_A_BLINK
+        long = collection.has_windows and len(collection.engine) > EXACT_WINDOWS
         return "projections" if long else "exhaustive"
 
     def search(
@@ -466,11 +467,11 @@ class Index:
             most 5), picked, words, method, turn (also "any"; None turns by itself) and so on.
         """
         chosen, drawn = self._options(k, options), sketch if drawing is None else drawing
-        hits = search(self._view, None if drawn is None else Sketch.of(drawn), chosen)
+        hits = search(self._state, None if drawn is None else Sketch.of(drawn), chosen)
         if chosen.blend is None and drawn is not None:
             hits.note = hits.note or by_shape_alone(self._no_describer)
         hits = missing_last(hits)
-        return hits if chosen.shape_alone else with_likeness(hits, self._view)
+        return hits if chosen.shape_alone else with_likeness(hits, self._state)
 
     def draw(self, k: int = 12, **options: Any) -> SketchWidget:
         """A sheet to draw on in a notebook, and the k best hits below it, by the extra `notebook`.
@@ -492,37 +493,37 @@ class Index:
 
     def likeness(self, sketch: Sketch, identifier: str) -> Likeness:
         """What the network says of a drawing and a picture, as far as the index knows."""
-        view = self._view
-        describer = view.depiction.describer(required=False) if view.depiction else None
-        if view.depiction is None or describer is None:
+        state = self._state
+        encoder = state.embeddings.encoder(required=False) if state.embeddings else None
+        if state.embeddings is None or encoder is None:
             return Likeness(None, None)
         import numpy as np
 
-        one = np.array([view.number(identifier)])
-        pictures = view.depiction.pictures
-        tokens = view.depiction.tokens(one)[0] if view.depiction.has_tokens_of(describer) else None
-        return _likeness(describer, sketch, pictures, pictures.rows(one), tokens)
+        one = np.array([state.number(identifier)])
+        pictures = state.embeddings.pictures
+        tokens = state.embeddings.tokens(one)[0] if state.embeddings.has_tokens_of(encoder) else None
+        return _likeness(encoder, sketch, pictures, pictures.rows(one), tokens)
 
     def folders(self, most: int | None = None) -> list[tuple[str, int]]:
         """The folders that pictures are in, from where they branch, and how many each has in it and below.
 
         most : so many at most, the upper ones first.
         """
-        return self._view.folders.tree(len(self) if most is None else most)
+        return self._state.folders.tree(len(self) if most is None else most)
 
     def row(self, identifier: str) -> PictureRow:
         """What is known of a picture."""
-        view = self._view
-        number = view.number(identifier)
-        return PictureRow(identifier, view.path(number), int(view.width[number]), int(view.height[number]))
+        state = self._state
+        number = state.number(identifier)
+        return PictureRow(identifier, state.path(number), int(state.width[number]), int(state.height[number]))
 
     def identify(self, picture: Path) -> str:
         """The id of the picture at a path or URI."""
-        view, text = self._view, os.fspath(picture)
+        state, text = self._state, os.fspath(picture)
         wanted = text if "://" in text else os.path.abspath(os.path.expanduser(text))
-        for number in range(len(view)):
-            if view.path(number) == wanted:
-                return view.id(number)
+        for number in range(len(state)):
+            if state.path(number) == wanted:
+                return state.id(number)
         raise SketchseekError(f"There is no picture {text} in the index.")
 
     def picture_path(self, identifier: str) -> str:
@@ -536,7 +537,7 @@ class Index:
     def thumbnails(self, identifiers: Sequence[str]) -> list[bytes]:
         """Those of several pictures, read at once."""
         for identifier in identifiers:
-            self._view.number(identifier)
+            self._state.number(identifier)
         with self._lock:
             self.store.refresh()
         table = self.store.rows(set(identifiers), ["id", "thumbnail", "thumbnail_sum"])
@@ -555,56 +556,56 @@ class Index:
 
     def info(self) -> dict[str, Any]:
         """As `info` prints it."""
-        recipe = self.recipe
+        config = self.config
         with self._lock:
             self.store.refresh()
         return {
             "pictures": len(self),
             "failed": self.store.dataset.count_rows("failure IS NOT NULL"),
             "bytes": self.store.bytes_on_disk(),
-            "preset": recipe.preset,
-            "detector": recipe.detector,
-            "expansion": recipe.expansion.name if recipe.expansion else None,
+            "preset": config.preset,
+            "detector": config.detector,
+            "expansion": config.expansion.name if config.expansion else None,
             **self._prospects(),
-            "smallest": recipe.smallest,
+            "smallest": config.min_object_size,
             "views": len(self._snapshot.codes),
             "version": self.version,
-            "settings": {**recipe.settings, "detector_version": recipe.detector_version},
+            "settings": {**config.settings, "detector_version": config.detector_version},
             "location": self.location,
         }
 
     def _prospects(self) -> dict[str, Any]:
         """What network is about to take the place of the one searched by, or could."""
-        from .depiction.networks import stronger
+        from .networks.catalog import stronger
 
-        recipe = self.recipe
-        if recipe.successor is None:
-            present = recipe.expansion.name if recipe.expansion else None
+        config = self.config
+        if config.successor is None:
+            present = config.expansion.name if config.expansion else None
             offered = stronger(present, self.location) if len(self) else None
             return {"successor": None, "stronger": offered}
-        seen = self.store.dataset.count_rows(f"{recipe.successor.columns[0]} IS NOT NULL")
-        return {"successor": {"name": recipe.successor.name, "pictures": seen}, "stronger": None}
+        seen = self.store.dataset.count_rows(f"{config.successor.columns[0]} IS NOT NULL")
+        return {"successor": {"name": config.successor.name, "pictures": seen}, "stronger": None}
 
 
-def make_recipe(
+def make_config(
     preset: str,
     detector: str,
     expansion: bool | str = False,
-    smallest: float = SMALLEST,
+    min_object_size: float = MIN_OBJECT_SIZE,
     *,
     tokens: bool = True,
-) -> Recipe:
+) -> IndexConfig:
     """The recipe of a new index; tokens come with descriptors only."""
     from .contours.detectors import get_detector
     from .shape.settings import PRESETS
 
     if preset not in PRESETS:
         raise SketchseekError(f"There is no preset {preset!r}; choose one of {', '.join(PRESETS)}.")
-    _check_smallest(smallest)
+    _check_min_object_size(min_object_size)
     settings = Settings.preset(preset)
     edges = get_detector(detector)
-    name = DEFAULT_DESCRIBER if expansion is True else expansion
-    return Recipe(
+    name = DEFAULT_ENCODER if expansion is True else expansion
+    return IndexConfig(
         preset=preset,
         settings=settings.to_json(),
         dimension=settings.dimensions,
@@ -612,14 +613,14 @@ def make_recipe(
         detector=edges.name,
         detector_version=edges.version,
         expansion=_expansion(name, tokens=tokens) if name else None,
-        smallest=smallest,
+        min_object_size=min_object_size,
     )
 
 
-def _check_smallest(smallest: float) -> None:
-    if smallest not in LEVELS:
+def _check_min_object_size(min_object_size: float) -> None:
+    if min_object_size not in LEVELS:
         raise SketchseekError(
-            f"Things as small as {smallest:g} of a picture can't be asked for; choose one of "
+            f"Things as small as {min_object_size:g} of a picture can't be asked for; choose one of "
             f"{', '.join(f'{known:g}' for known in LEVELS)}."
         )
 
@@ -631,27 +632,33 @@ def explained(sketch: Sketch, picture: Path, where: Path | None = None) -> tuple
     from .contours import picture_contours
     from .contours.detectors import get_detector
 
-    recipe = Index.open(where).recipe if where is not None and Location(where).exists() else None
-    settings = settings_of(recipe) if recipe else Settings.preset(DEFAULT_PRESET)
-    seen = picture_contours(os.fspath(picture), get_detector(recipe.detector if recipe else "neural"))
-    smallest = recipe.smallest if recipe else SMALLEST
+    config = Index.open(where).config if where is not None and Location(where).exists() else None
+    settings = settings_of(config) if config else Settings.preset(DEFAULT_PRESET)
+    seen = picture_contours(os.fspath(picture), get_detector(config.detector if config else "neural"))
+    min_object_size = config.min_object_size if config else MIN_OBJECT_SIZE
     known = Likeness(None, None)
-    describer = None
+    encoder = None
     try:
-        describer = _describer(recipe.expansion) if recipe and recipe.expansion else None
+        encoder = _encoder(config.expansion) if config and config.expansion else None
     except NoDescriptorError:
         raise
     except SketchseekError:
         pass  # without the network, the shape can be explained
-    if describer:
-        from .depiction import Pictures, usual_mean
+    if encoder:
+        from .embeddings import Pictures, prior_mean
 
-        looked, tokens = describer.with_tokens(seen.picture.pixels)
-        pictures = Pictures(looked.astype(np.float16)[None], usual_mean(describer.name, describer.dimension))
-        known = _likeness(describer, sketch, pictures, pictures.usual_rows, tokens)
+        looked, tokens = encoder.with_tokens(seen.picture.pixels)
+        pictures = Pictures(looked.astype(np.float16)[None], prior_mean(encoder.name, encoder.dimension))
+        known = _likeness(encoder, sketch, pictures, pictures.background_rows, tokens)
     path = os.path.abspath(picture)
     why = explain_contours(
-        sketch, seen, path, settings, smallest=smallest, network=known.cosine, patches=known.patches
+        sketch,
+        seen,
+        path,
+        settings,
+        min_object_size=min_object_size,
+        network=known.cosine,
+        patches=known.patches,
     )
     return why, seen
 
@@ -662,19 +669,19 @@ def explain_contours(
     path: str,
     settings: Settings,
     *,
-    smallest: float = SMALLEST,
+    min_object_size: float = MIN_OBJECT_SIZE,
     mirror: bool = True,
     network: float | None = None,
     patches: NDArray[np.float32] | None = None,
 ) -> Explanation:
     """Why the contours of a picture match a drawing; see `search.explanation.explain`."""
     from .search.explanation import explain
-    from .search.view import PictureContours, view_of
+    from .search.state import PictureContours, state_of
 
     points, frame = seen.subject()
     contours = PictureContours(points, seen.picture.width, seen.picture.height, frame)
-    view = view_of([contours], settings, smallest=smallest, path=lambda _: path)
-    return explain(view, sketch, mirror=mirror, network=network, patches=patches)
+    state = state_of([contours], settings, min_object_size=min_object_size, path=lambda _: path)
+    return explain(state, sketch, mirror=mirror, network=network, patches=patches)
 
 
 class Likeness(NamedTuple):
@@ -689,16 +696,16 @@ class Likeness(NamedTuple):
 
 
 def _likeness(
-    describer: PictureDescriber, sketch: Sketch, pictures: Pictures, one: Rows, tokens: Codes | None
+    encoder: PictureEncoder, sketch: Sketch, pictures: Pictures, one: EmbeddingRows, tokens: Codes | None
 ) -> Likeness:
     """What a network says of a drawing and one picture; as a search asks for it."""
     import numpy as np
 
     met = None
     if tokens is None:
-        seen = describer.drawing(sketch.strokes, pictures.kinds_here)
+        seen = encoder.drawing(sketch.strokes, pictures.kinds_here)
     else:
-        seen, of_kinds = describer.drawing_with_tokens(sketch.strokes, pictures.kinds_here)
+        seen, of_kinds = encoder.drawing_with_tokens(sketch.strokes, pictures.kinds_here)
         drawn = of_kinds[int(one.kinds[0])]
         met = None if drawn is None else drawn.patches(tokens)
     return Likeness(
@@ -708,16 +715,16 @@ def _likeness(
 
 
 def _expansion(name: str, *, tokens: bool = True) -> Expansion:
-    from .depiction import get_describer
+    from .embeddings import get_encoder
 
-    describer = get_describer(name)
-    bare = Expansion(describer.name, describer.version, describer.dimension)
-    return _with_tokens(bare, describer.tokens if tokens else None)
+    encoder = get_encoder(name)
+    bare = Expansion(encoder.name, encoder.version, encoder.dimension)
+    return _with_tokens(bare, encoder.tokens if tokens else None)
 
 
 def _outdated(expansion: Expansion) -> bool:
     """Whether its tokens are of another version than those that would be made here."""
-    from .depiction.describers import token_space
+    from .embeddings.encoders import token_space
 
     here = token_space(expansion.name) if expansion.tokens else None
     return here is not None and here.version != expansion.tokens
@@ -737,15 +744,15 @@ def by_shape_alone(reason: str | None) -> str | None:
     return f"By shape alone, though the index knows what its pictures depict: {reason}"
 
 
-def _describer(recipe: Expansion) -> PictureDescriber:
+def _encoder(config: Expansion) -> PictureEncoder:
     """The network that gave an index its descriptors."""
-    from .depiction import get_describer
+    from .embeddings import get_encoder
 
-    describer = get_describer(recipe.name)
-    if describer.version != recipe.version:
+    encoder = get_encoder(config.name)
+    if encoder.version != config.version:
         raise NoDescriptorError(
-            f"This index holds descriptors of {recipe.name} {recipe.version}, "
-            f"and {describer.version} is installed: `sketchseek index --expansion {recipe.name}` describes "
+            f"This index holds descriptors of {config.name} {config.version}, "
+            f"and {encoder.version} is installed: `sketchseek index --expansion {config.name}` describes "
             "the pictures again."
         )
-    return describer
+    return encoder

@@ -119,7 +119,7 @@ HOSTILE = {
 def test_what_should_not_be_asked_is_refused_in_words(server, shape_index, what):
     name, arguments = HOSTILE[what]
     if "id" in arguments and arguments["id"] is None:
-        arguments = {**arguments, "id": Index.open(shape_index).view.id(0)}
+        arguments = {**arguments, "id": Index.open(shape_index).state.id(0)}
     (answer,) = asked(server, (name, arguments))
     assert answer.is_error
     said = answer.content[0].text

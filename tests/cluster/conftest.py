@@ -12,9 +12,9 @@ from comparing import HEAD, NODE, write
 from s3server import KEYS, s3_server
 
 from sketchseek import Index, Sketch
-from sketchseek.contours.made_up import random_curves
+from sketchseek.contours.synthetic import random_curves
 from sketchseek.indexing.commits import _row
-from sketchseek.indexing.worker import Described, Shape
+from sketchseek.indexing.worker import Described, PictureShape
 from sketchseek.shape.descriptor import describe, encode, norms
 from sketchseek.shape.settings import Settings
 
@@ -66,7 +66,7 @@ def endpoint() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def made_up() -> Callable[..., list[dict[str, Any]]]:
+def synthetic() -> Callable[..., list[dict[str, Any]]]:
     """A function that makes rows of pictures of nothing in particular, of one to three views."""
     settings = Settings.preset("compact")
     curves = np.stack([describe(random_curves(seed), settings) for seed in range(100)])
@@ -75,17 +75,17 @@ def made_up() -> Callable[..., list[dict[str, Any]]]:
         out = []
         for number in numbers:
             random = np.random.default_rng(number)
-            views = 1 + number % 3
-            shares = random.uniform(0.2, 1, (2, views, 1)).astype(np.float32)
-            codes = encode((shares * curves[random.integers(0, 100, (2, views))]).sum(axis=0), settings)
-            frames = np.array([[0, 0, 400, 300], [0, 0, 200, 200], [150, 60, 400, 260]], np.float32)[:views]
-            shape = Shape(
+            windows = 1 + number % 3
+            shares = random.uniform(0.2, 1, (2, windows, 1)).astype(np.float32)
+            codes = encode((shares * curves[random.integers(0, 100, (2, windows))]).sum(axis=0), settings)
+            frames = np.array([[0, 0, 400, 300], [0, 0, 200, 200], [150, 60, 400, 260]], np.float32)[:windows]
+            shape = PictureShape(
                 code=codes[0].tobytes(),
                 norms=norms(codes[0], settings).tobytes(),
                 frame=frames[0].tobytes(),
                 windows=codes[1:].tobytes(),
                 window_frames=frames[1:].tobytes(),
-                smallest=0.3,
+                min_object_size=0.3,
                 is_line_art=number % 5 == 0,
             )
             vector = random.normal(size=expansion).astype(np.float16).tobytes() if expansion else None
@@ -101,12 +101,12 @@ def made_up() -> Callable[..., list[dict[str, Any]]]:
 
 
 @pytest.fixture(scope="session")
-def collection(tmp_path_factory: pytest.TempPathFactory, made_up: Any) -> Path:
+def collection(tmp_path_factory: pytest.TempPathFactory, synthetic: Any) -> Path:
     """An index of 900 pictures in three fragments, one of them large."""
     where = tmp_path_factory.mktemp("collection") / "index"
     Index.create(where, "compact", detector="canny")
     for numbers in (range(700), range(700, 820), range(820, 900)):
-        write(where, made_up(numbers))
+        write(where, synthetic(numbers))
     return where
 
 

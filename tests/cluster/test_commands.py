@@ -175,10 +175,10 @@ class TestOnACluster:
             ClusterIndex.spread(collection, fleet.ClusterOptions(shards=1, device="auto"))
         assert eventually(lambda: _status(collection) == [], 15), "nothing is left running"
 
-    def test_serving_is_the_same_page_and_api(self, cluster: Any, made_up: Any, tmp_path: Path) -> None:
+    def test_serving_is_the_same_page_and_api(self, cluster: Any, synthetic: Any, tmp_path: Path) -> None:
         where = tmp_path / "served"
         Index.create(where, "compact", detector="canny")
-        write(where, made_up(range(60)))
+        write(where, synthetic(range(60)))
         command = [sys.executable, "-m", "sketchseek", "serve", "--index", str(where), "--port", "0"]
         options = ["--cluster", cluster.address, "--shards", "3", "--deadline", "30"]
         server = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True)
@@ -204,7 +204,7 @@ class TestOnACluster:
             assert re.search(
                 r'sketchseek_shard_questions_total\{shard="0",replica="0",question="top"\} \d', metrics
             ) or ('question="rows"' in metrics)
-            write(where, made_up(range(60, 90)))
+            write(where, synthetic(range(60, 90)))
             assert eventually(
                 lambda: json.loads(ask("api/search", {"strokes": STROKES}))["pictures"] == 90, 60
             )

@@ -83,10 +83,10 @@ def test_a_node_and_its_shard_are_killed(cluster: Any, collection: Path, drawing
     alone = Index.open(collection).search(drawings[0], 30)
     with ClusterIndex.spread(collection, ClusterOptions(shards=3, deadline=8.0)) as index:
         assert same_hits(index.search(drawings[0], 30), alone)
-        here = ray.get_runtime_context().get_node_id()
+        list_local = ray.get_runtime_context().get_node_id()
         rows = index.fleet.status()
         assert len({row["node"] for row in rows}) == 3, "Ray spreads them"
-        shard = next(row for row in rows if row["node"] != here)
+        shard = next(row for row in rows if row["node"] != list_local)
         node = next(n for n in cluster.worker_nodes if n.node_id == shard["node"])
         os.kill(shard["pid"], signal.SIGKILL)
         cluster.remove_node(node, allow_graceful=False)

@@ -32,10 +32,10 @@ def many(tmp_path: Path, draw_picture: Any) -> Path:
 
 
 def names(index: Index) -> list[str]:
-    return sorted(os.path.basename(index._view.path(number)) for number in range(len(index)))
+    return sorted(os.path.basename(index._state.path(number)) for number in range(len(index)))
 
 
-def describers() -> list[Any]:
+def encoders() -> list[Any]:
     """The actors that read pictures, of those that run."""
     import ray
 
@@ -65,11 +65,11 @@ def test_a_node_is_killed_half_way(
 
     monkeypatch.setattr(workers_module, "BATCH", 3)
     index = Index.create(tmp_path / "index", detector="canny")
-    here = ray.get_runtime_context().get_node_id()
+    list_local = ray.get_runtime_context().get_node_id()
     killed = []
 
     def elsewhere() -> list[Any]:
-        return [a for a in describers() if a["Address"]["NodeID"] != here]
+        return [a for a in encoders() if a["Address"]["NodeID"] != list_local]
 
     def progress(done: int, total: int) -> None:
         if done >= 20 and not killed:
@@ -150,4 +150,4 @@ def test_an_interrupted_run_keeps_what_is_finished(cluster: Any, many: Path, tmp
     assert report.interrupted
     assert len(index) >= 29, "all but the one that is no picture"
     assert index.add(many, workers=ClusterWorkers).added == 120 - len(set(names(index))) or len(index) == 120
-    assert eventually(lambda: not describers(), 30)
+    assert eventually(lambda: not encoders(), 30)

@@ -137,14 +137,14 @@ def test_a_node_is_killed_while_it_lists(
 ) -> None:
     import ray
 
-    here = ray.get_runtime_context().get_node_id()
+    list_local = ray.get_runtime_context().get_node_id()
     hold = tmp_path / "hold"
     hold.touch()
     killed: list[int] = []
 
     def kill() -> None:
-        assert eventually(lambda: any(node != here for _, node in noted()), 120)
-        pid, name = next((pid, node) for pid, node in noted() if node != here)
+        assert eventually(lambda: any(node != list_local for _, node in noted()), 120)
+        pid, name = next((pid, node) for pid, node in noted() if node != list_local)
         node = next(node for node in cluster.worker_nodes if node.node_id == name)
         os.kill(pid, signal.SIGKILL)
         cluster.remove_node(node, allow_graceful=False)
@@ -167,7 +167,7 @@ def test_what_waits_for_workers_is_little(
     cluster: Any, many: Path, by_workers: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[int] = []
-    real = listing._Shared._deal
+    real = listing._Shared._assign
 
     def counted(self: Any, pool: Any) -> None:
         real(self, pool)

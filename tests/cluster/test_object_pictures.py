@@ -17,7 +17,7 @@ from s3server import KEYS, troubled
 
 from sketchseek import Index, Sketch, SketchseekError
 from sketchseek.cli import main
-from sketchseek.contours.objects import fetch, look
+from sketchseek.sources.objects import fetch, object_stat
 
 boto3 = pytest.importorskip("boto3", reason="moto is not installed: make test-cluster installs it")
 SQUARE = Sketch.from_strokes([[[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]]])
@@ -60,7 +60,7 @@ def six(put: Put, pictures: Path) -> list[str]:
 
 
 def paths(index: Index) -> list[str]:
-    return sorted(index._view.path(number) for number in range(len(index)))
+    return sorted(index._state.path(number) for number in range(len(index)))
 
 
 def test_a_bucket_through_its_life(
@@ -92,7 +92,7 @@ def test_a_bucket_through_its_life(
 
 def test_a_file_that_is_too_large_is_not_read(put: Put) -> None:
     uri = put("large.png", bytes(2**20 + 1))
-    assert look(uri).size == 2**20 + 1
+    assert object_stat(uri).size == 2**20 + 1
     with pytest.raises(SketchseekError, match="larger than 1 MB"):
         fetch(uri, 2**20)
     assert len(fetch(uri)[1]) == 2**20 + 1

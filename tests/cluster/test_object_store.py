@@ -214,8 +214,10 @@ def test_damage_is_found_and_said(
     index.add(pictures)
     client = boto3.client("s3", endpoint_url=endpoint, region_name="us-east-1")
     prefix = where.removeprefix("s3://pictures/")
-    listed = client.list_objects_v2(Bucket="pictures", Prefix=f"{prefix}/pictures.lance/data/")["Contents"]
-    client.put_object(Bucket="pictures", Key=listed[0]["Key"], Body=b"nothing of use")
+    list_objects = client.list_objects_v2(Bucket="pictures", Prefix=f"{prefix}/pictures.lance/data/")[
+        "Contents"
+    ]
+    client.put_object(Bucket="pictures", Key=list_objects[0]["Key"], Body=b"nothing of use")
     assert main(["check", "--index", where]) == 1
     assert "check --repair" in capsys.readouterr().err
     assert main(["check", "--repair", "--index", where]) == 0

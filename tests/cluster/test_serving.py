@@ -80,7 +80,7 @@ def test_the_engine_of_engines_is_one_engine(
     from sketchseek.cluster import engine as engine_module
 
     monkeypatch.setattr(engine_module, "FEW", few)
-    one, other = Index.open(collection)._view.collection, spread._view.collection
+    one, other = Index.open(collection)._state.collection, spread._state.collection
     query = Query.of(drawings[1].points, one.settings)
     n = len(one.engine)
     assert len(other.engine) == n > 1500
@@ -113,8 +113,8 @@ def test_shards_that_name_too_few_are_asked_again(
 ) -> None:
     """With these shares of the best, each shard names too few; so many that only some do; and all."""
     monkeypatch.setattr(engine_module, "likely", lambda k, _: max(1, int(share * k)))
-    alone = Index.open(collection)._view.collection
-    engine = spread._view.collection.engine
+    alone = Index.open(collection)._state.collection
+    engine = spread._state.collection.engine
     asked: Counter[str] = Counter()
     real = engine._ask
     monkeypatch.setattr(engine, "_ask", lambda name, requests: asked.update([name]) or real(name, requests))
@@ -133,27 +133,27 @@ def test_shards_that_name_too_few_are_asked_again(
 @pytest.mark.parametrize("large", [10**6, 100], ids=["compared in full", "product codes"])
 def test_expansion_has_the_answers_of_one_machine(
     cluster: Any,
-    made_up: Any,
+    synthetic: Any,
     tmp_path: Path,
     drawings: Any,
     monkeypatch: pytest.MonkeyPatch,
     large: int,
 ) -> None:
     pytest.importorskip("faiss")
-    from sketchseek.depiction import pictures
+    from sketchseek.embeddings import pictures
     from sketchseek.storage.schema import Expansion
 
     monkeypatch.setattr(pictures, "LARGE", large)
     monkeypatch.setattr(pictures, "COMPARED", large)
-    monkeypatch.setattr("sketchseek.depiction.expand._POOL", 60)
+    monkeypatch.setattr("sketchseek.embeddings.expansion._CANDIDATES", 60)
     index = Index.create(tmp_path / "i", "compact", detector="canny")
     index.store.set_expansion(Expansion("made-up", "1", 128))
-    write(tmp_path / "i", made_up(range(300), expansion=128))
-    write(tmp_path / "i", made_up(range(300, 420), expansion=128))
+    write(tmp_path / "i", synthetic(range(300), expansion=128))
+    write(tmp_path / "i", synthetic(range(300, 420), expansion=128))
     alone = Index.open(tmp_path / "i")
     with ClusterIndex.spread(tmp_path / "i", ClusterOptions(shards=3, deadline=DEADLINE)) as index:
-        assert index._view.depiction is not None
-        assert index._view.depiction.pictures.small == (large > 420)
+        assert index._state.embeddings is not None
+        assert index._state.embeddings.pictures.small == (large > 420)
         for drawing in drawings:
             first = alone.search(drawing, 10, expand=0, blend=0)
             for options in ({"expand": 3}, {"picked": [first[2].id]}, {"rejected": [first[0].id]}):
@@ -166,7 +166,7 @@ class Seer:
     name, version, blend, reference = "efficientnet", "1", 1.0, None
 
     def __init__(self, dimension: int, parts: int) -> None:
-        from sketchseek.depiction.tokens import DrawnTokens
+        from sketchseek.embeddings.tokens import DrawnTokens
 
         random = np.random.default_rng(3)
         tokens = random.normal(size=(40, 4 * parts)).astype(np.float32)
@@ -188,30 +188,30 @@ class Seer:
 @pytest.mark.parametrize("large", [10**6, 100], ids=["compared in full", "product codes"])
 def test_tokens_have_the_answers_of_one_machine(
     cluster: Any,
-    made_up: Any,
+    synthetic: Any,
     tmp_path: Path,
     drawings: Any,
     monkeypatch: pytest.MonkeyPatch,
     large: int,
 ) -> None:
     pytest.importorskip("faiss")
-    from sketchseek.depiction import pictures
-    from sketchseek.depiction.describers import usual_mean
+    from sketchseek.embeddings import pictures
+    from sketchseek.embeddings.encoders import prior_mean
     from sketchseek.storage.schema import Expansion
     from sketchseek.words import class_directions
 
     dimension = class_directions().shape[1] + 1  # the kind is the last
-    assert usual_mean("efficientnet", dimension) is not None
+    assert prior_mean("efficientnet", dimension) is not None
     monkeypatch.setattr(pictures, "LARGE", large)
     monkeypatch.setattr(pictures, "COMPARED", large)
-    monkeypatch.setattr("sketchseek.depiction.expand._POOL", 60)
+    monkeypatch.setattr("sketchseek.embeddings.expansion._CANDIDATES", 60)
     seer = Seer(dimension, parts=8)
-    monkeypatch.setattr("sketchseek.index._describer", lambda _: seer)
+    monkeypatch.setattr("sketchseek.index._encoder", lambda _: seer)
     index = Index.create(tmp_path / "i", "compact", detector="canny")
     index.store.set_expansion(Expansion("efficientnet", "1", dimension, "those", seer.tokens.bytes))
-    write(tmp_path / "i", made_up(range(300), expansion=dimension, tokens=seer.tokens.bytes))
-    write(tmp_path / "i", made_up(range(300, 400), expansion=dimension, tokens=seer.tokens.bytes))
-    write(tmp_path / "i", made_up(range(400, 420), expansion=dimension))  # without tokens
+    write(tmp_path / "i", synthetic(range(300), expansion=dimension, tokens=seer.tokens.bytes))
+    write(tmp_path / "i", synthetic(range(300, 400), expansion=dimension, tokens=seer.tokens.bytes))
+    write(tmp_path / "i", synthetic(range(400, 420), expansion=dimension))  # without tokens
     alone = Index.open(tmp_path / "i")
     with ClusterIndex.spread(tmp_path / "i", ClusterOptions(shards=3, deadline=DEADLINE)) as index:
         for drawing in drawings:
@@ -225,24 +225,24 @@ def test_tokens_have_the_answers_of_one_machine(
 @pytest.mark.parametrize("large", [10**6, 100], ids=["compared in full", "product codes"])
 def test_words_have_the_answers_of_one_machine(
     cluster: Any,
-    made_up: Any,
+    synthetic: Any,
     tmp_path: Path,
     drawings: Any,
     monkeypatch: pytest.MonkeyPatch,
     large: int,
 ) -> None:
     pytest.importorskip("faiss")
-    from sketchseek.depiction import pictures
+    from sketchseek.embeddings import pictures
     from sketchseek.storage.schema import Expansion
     from sketchseek.words import class_directions
 
     dimension = class_directions().shape[1] + 1  # the kind is the last
     monkeypatch.setattr(pictures, "LARGE", large)
     monkeypatch.setattr(pictures, "COMPARED", large)
-    monkeypatch.setattr("sketchseek.depiction.expand._POOL", 60)
+    monkeypatch.setattr("sketchseek.embeddings.expansion._CANDIDATES", 60)
     index = Index.create(tmp_path / "i", "compact", detector="canny")
     index.store.set_expansion(Expansion("efficientnet", "1", dimension))
-    write(tmp_path / "i", made_up(range(420), expansion=dimension))
+    write(tmp_path / "i", synthetic(range(420), expansion=dimension))
     alone = Index.open(tmp_path / "i")
     with ClusterIndex.spread(tmp_path / "i", ClusterOptions(shards=3, deadline=DEADLINE)) as index:
         for drawing in (None, drawings[0]):
@@ -255,17 +255,17 @@ def test_words_have_the_answers_of_one_machine(
 
 
 def test_new_commits_reach_the_shards_while_others_search(
-    cluster: Any, made_up: Any, tmp_path: Path, drawings: Any
+    cluster: Any, synthetic: Any, tmp_path: Path, drawings: Any
 ) -> None:
     where = tmp_path / "i"
     Index.create(where, "compact", detector="canny")
-    write(where, made_up(range(90)))
+    write(where, synthetic(range(90)))
     options = ClusterOptions(shards=3, deadline=DEADLINE)
     with ClusterIndex.spread(where, options, follow=True) as index:
         assert len(index.search(drawings[0], 500)) == 90
         covered = []
         for last in (120, 150):
-            write(where, made_up(range(last - 30, last)))
+            write(where, synthetic(range(last - 30, last)))
             while len(index) < last:
                 covered.append(index.search(drawings[0], 20).covered)
         assert set(covered) <= {1.0}
@@ -277,14 +277,14 @@ def test_new_commits_reach_the_shards_while_others_search(
 
 
 def test_fronts_that_come_later_take_the_layout_that_is_there(
-    cluster: Any, made_up: Any, tmp_path: Path, drawings: Any
+    cluster: Any, synthetic: Any, tmp_path: Path, drawings: Any
 ) -> None:
     where = tmp_path / "i"
     Index.create(where, "compact", detector="canny")
-    write(where, made_up(range(60)))
+    write(where, synthetic(range(60)))
     with ClusterIndex.spread(where, ClusterOptions(shards=3, deadline=DEADLINE)) as one:
         for last in (70, 95, 100):  # dealt from the start, these would lie elsewhere
-            write(where, made_up(range(len(one), last)))
+            write(where, synthetic(range(len(one), last)))
             one.refresh()
         with ClusterIndex.spread(where, ClusterOptions(deadline=DEADLINE)) as other:
             assert other.fleet.shards == 3
@@ -292,7 +292,7 @@ def test_fronts_that_come_later_take_the_layout_that_is_there(
             assert one._layout is not None
             assert other._layout.keys == one._layout.keys
             assert other.fleet.counts["started"] == 0
-            write(where, made_up(range(100, 103)))
+            write(where, synthetic(range(100, 103)))
             other.refresh()
             assert one.search(drawings[0]).covered == 1.0, "it is still at the version before"
             assert same_hits(other.search(drawings[0]), Index.open(where).search(drawings[0]))

@@ -148,7 +148,7 @@ def test_an_index_finds_its_structured_forest_again(
     assert main(["index", str(pictures / "inner"), *index, "--detector", "structured:model.yml"]) == 0
     assert main(["index", str(pictures), *index, "--detector", "structured:./model.yml"]) == 0
     assert "4 added" in capsys.readouterr().err
-    assert Index.open(tmp_path / "index").recipe.detector == name
+    assert Index.open(tmp_path / "index").config.detector == name
     out = str(tmp_path / "seen.npz")
     assert main(["contours", str(pictures / "1.png"), "--detector", name, "--out", out]) == 0
     with np.load(out) as seen:

@@ -15,14 +15,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from sketchseek.contours import Sketch, load_picture
+from sketchseek.contours import Sketch
 from sketchseek.contours.outline import INSIDE, weighed
 from sketchseek.contours.points import fold
 from sketchseek.contours.skeleton import thin, trace
-from sketchseek.contours.svg import svg_strokes
 from sketchseek.errors import SketchseekError
 from sketchseek.shape.descriptor import describe
 from sketchseek.shape.settings import Settings
+from sketchseek.sources.picture import load_picture
+from sketchseek.sources.svg import svg_strokes
 
 PRECISE = Settings.preset("precise")
 DATA = Path(os.environ.get("SKETCHSEEK_DATA", Path(__file__).parents[2].parent / "shared" / "data"))

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from sketchseek.contours import Contours, Sketch, load_picture, picture_contours
+from sketchseek.contours import Contours, Sketch, picture_contours
 from sketchseek.contours.detectors import get_detector
 from sketchseek.contours.line_art import drawn_strokes, is_line_art
 from sketchseek.shape.descriptor import describe
 from sketchseek.shape.settings import Settings
+from sketchseek.sources.picture import load_picture
 
 CANNY = get_detector("canny")
 
@@ -103,7 +104,7 @@ def test_lines_of_an_svg_are_followed_as_their_pixels_are() -> None:
     ],
 )
 def test_an_svg_whose_pixels_may_show_something_else_is_drawn(more: str) -> None:
-    from sketchseek.contours.svg import svg_lines
+    from sketchseek.sources.svg import svg_lines
 
     assert svg_lines(SVG.format(LINES).encode(), "it") is not None
     assert svg_lines(SVG.format(LINES + more).encode(), "it") is None

@@ -11,8 +11,8 @@ from PIL import Image, ImageDraw
 
 from sketchseek.contours import Sketch
 from sketchseek.contours.photograph import is_photograph, photograph_strokes
-from sketchseek.contours.picture import on_white, scaled
 from sketchseek.errors import SketchseekError
+from sketchseek.sources.picture import on_white, scaled
 
 NAMES = ("coffee", "chelsea", "astronaut", "rocket")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sketchseek import Index, Sketch, demo
-from sketchseek.output.examples import EXAMPLES, examples, traced
+from sketchseek.web.examples import EXAMPLES, examples, traced
 
 FOUND_BY = {"house": "home", "coin": "circle", "cup": "mug", "magnifier": "search", "pagoda": "china"}
 HASTY = sorted(Path(__file__).with_name("hasty").glob("*.json"))

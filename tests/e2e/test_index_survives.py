@@ -1,4 +1,4 @@
-"""The benchmark of what an index survives, scaled down; benchmarks/durability.py has the full size."""
+"""The benchmark of what an index survives, scaled down; tools/durability.py has the full size."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sketchseek import Index
 
 @pytest.fixture(scope="module")
 def durability() -> ModuleType:
-    file = Path(__file__).parents[2] / "benchmarks" / "durability.py"
+    file = Path(__file__).parents[2] / "tools" / "durability.py"
     spec = importlib.util.spec_from_file_location("durability", file)
     assert spec is not None
     assert spec.loader is not None

@@ -21,10 +21,10 @@ from playwright.sync_api import Browser, Page, expect
 from visitor import STAR
 
 from sketchseek import Index
-from sketchseek.publish import ENGINES, publish
+from sketchseek.web.publish import ENGINES, publish
 
 ROOT = Path(__file__).parents[2]
-ENGINE = ROOT / "src" / "sketchseek" / "publish" / "engine"
+ENGINE = ROOT / "src" / "sketchseek" / "web" / "engine"
 PACKAGE = ROOT / "packaging" / "npm"
 NPM = shutil.which("npm")
 pytestmark = [

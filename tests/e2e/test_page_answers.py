@@ -382,9 +382,9 @@ def test_why_a_hit_matched(visit: Visit, address: str, keep: Keep) -> None:
     page.locator("#viewer .explain").click()
     why = page.locator("#viewer .why")
     expect(why).to_contain_text("of your outline meets edges here")
-    expect(why.get_by_text("evenness")).to_be_hidden()  # numbers are there for whom asks
+    expect(why.get_by_text("coverage")).to_be_hidden()  # numbers are there for whom asks
     why.get_by_text("Details").click()
-    expect(why.get_by_text("evenness")).to_be_visible()
+    expect(why.get_by_text("coverage")).to_be_visible()
     expect(page.locator("#viewer .stage .met .line")).to_have_count(3)
     expect(page.locator("#viewer .stage")).to_be_in_viewport(ratio=0.9)  # it stays beside the sentence
     expect(page.locator("#viewer .close")).to_be_in_viewport(ratio=1)

@@ -464,7 +464,7 @@ def test_selecting_in_the_viewer(visit: Visit, address: str) -> None:
 
 def test_parts_of_the_page_know_no_server() -> None:
     """The published site is made of the same parts: api.js and main.js alone know where answers come from."""
-    folder = Path(__file__).parents[2] / "src" / "sketchseek" / "server" / "page"
+    folder = Path(__file__).parents[2] / "src" / "sketchseek" / "web" / "page"
     names = "sketchpad tools hand ink geometry results viewer picks link photo judgement folders examples"
     for name in names.split():
         text = (folder / f"{name}.js").read_text()
@@ -476,7 +476,7 @@ def test_parts_of_the_page_know_no_server() -> None:
 @pytest.mark.parametrize("name", ["index.html", "api.js", "style.css"])
 def test_addresses_are_relative(name: str) -> None:
     """The page may lie under any path."""
-    text = (Path(__file__).parents[2] / "src" / "sketchseek" / "server" / "page" / name).read_text()
+    text = (Path(__file__).parents[2] / "src" / "sketchseek" / "web" / "page" / name).read_text()
     assert '="/' not in text
     assert '("/' not in text
     assert "url(/" not in text

@@ -21,11 +21,11 @@ from threadpoolctl import threadpool_limits
 from visitor import ARROW, STAR, UPRIGHT, Keep, draw_with_finger, draw_with_mouse
 
 from sketchseek import Index, Sketch
-from sketchseek.contours.made_up import random_shape
+from sketchseek.contours.synthetic import random_shape
 from sketchseek.demo import drawings, pictures
-from sketchseek.publish import ENGINES, MANIFEST, publish
+from sketchseek.web.publish import ENGINES, MANIFEST, publish
 
-ENGINE = Path(__file__).parents[2] / "src" / "sketchseek" / "publish" / "engine"
+ENGINE = Path(__file__).parents[2] / "src" / "sketchseek" / "web" / "engine"
 DEMO = Path(__file__).parents[2] / "build" / "site" / "demo"
 pytestmark = pytest.mark.skipif(
     not all((ENGINE / name).exists() for name in ENGINES), reason="the engine for browsers: `make wasm`"
@@ -158,7 +158,7 @@ def test_the_same_hits_as_the_index(visit: Callable[..., Page], site: str, index
         }""",
         [site, [[stroke.tolist() for stroke in strokes] for strokes in shapes]],
     )
-    names = {index.view.id(i): Path(index.view.path(i)).name for i in range(len(index))}
+    names = {index.state.id(i): Path(index.state.path(i)).name for i in range(len(index))}
     swapped = 0
     for strokes, answer in zip(shapes, answers, strict=True):
         with threadpool_limits(1):  # small products: threads would mostly wait for each other
@@ -210,7 +210,7 @@ def test_hits_are_annotations_as_the_server_gives_them(
     )
     sketch = Sketch.from_strokes(strokes)
     hits = index.search(sketch, 4, expand=0, blend=0, turn=0, method="exhaustive")
-    numbers = {index.view.id(i): i for i in range(len(index))}
+    numbers = {index.state.id(i): i for i in range(len(index))}
     root = f"{own}iiif/manifest.json"
     for one, hit in zip(found["items"], hits, strict=True):
         there = f"{root}/canvas/{numbers[hit.id]}"
@@ -581,7 +581,7 @@ def test_begin_with_a_file(visit: Callable[..., Page], site: str, index: Index, 
     from PIL import Image
 
     page = visit(site)
-    icon = next(path for i in range(len(index)) if (path := Path(index.view.path(i))).name == "anchor.svg")
+    icon = next(path for i in range(len(index)) if (path := Path(index.state.path(i))).name == "anchor.svg")
     page.locator("#file").set_input_files(icon)
     expect(page.locator("#toast")).to_contain_text("Traced")
     assert "anchor.svg" in found(page)[:3]

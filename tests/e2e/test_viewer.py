@@ -22,7 +22,7 @@ from PIL import Image, ImageDraw
 from playwright.sync_api import Browser
 
 from sketchseek import Index
-from sketchseek.contours.made_up import random_shape
+from sketchseek.contours.synthetic import random_shape
 
 HERE = Path(__file__).parent
 NPM = shutil.which("npm")

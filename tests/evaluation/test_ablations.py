@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 from sketchseek.contours.drawing import Sketch
-from sketchseek.contours.made_up import outline_points, random_curves, random_shape
 from sketchseek.contours.points import Points
+from sketchseek.contours.synthetic import outline_points, random_curves, random_shape
 from sketchseek.evaluation import ablations
 from sketchseek.evaluation.calibration import halves
 from sketchseek.evaluation.datasets import AnnotatedQuery, DataSet
 from sketchseek.evaluation.experiment import Experiment
 from sketchseek.evaluation.open_set import Described, trials
 from sketchseek.search.options import Options
-from sketchseek.search.view import PictureContours
+from sketchseek.search.state import PictureContours
 from sketchseek.shape.settings import Settings
-from sketchseek.shape.views import WHOLE
+from sketchseek.shape.windows import WHOLE
 
 COMPACT = Settings.preset("compact")
 
@@ -61,7 +61,9 @@ def test_a_shortlist_of_everything_is_the_exact_search(experiment):
     curves = ablations.shortlists(experiment, COMPACT)
     exact = [
         s.average_precision
-        for s in experiment.run(experiment.view(COMPACT, smallest=WHOLE), Options(clutter=0.0))
+        for s in experiment.run(
+            experiment.state(COMPACT, min_object_size=WHOLE), Options(local_normalization=0.0)
+        )
     ]
     for points in curves.values():
         share, scores = points[-1]
@@ -83,7 +85,7 @@ def test_curves_are_drawn(experiment, tmp_path):
     from sketchseek.evaluation.figures import reliability, rerankings
 
     rerankings.plot({"planted": ablations.rerankings(experiment, COMPACT)}, tmp_path / "r.png")
-    searched = list(trials(experiment, Described(experiment.view(COMPACT)), sizes=(None, 20)))
+    searched = list(trials(experiment, Described(experiment.state(COMPACT)), sizes=(None, 20)))
     reliability.plot({"shape": searched}, tmp_path / "c.png")
     assert all((tmp_path / name).stat().st_size > 5000 for name in ("r.png", "c.png"))
 

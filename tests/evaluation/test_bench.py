@@ -2,9 +2,9 @@
 
 import pytest
 
-from sketchseek.depiction import flat_art
+from sketchseek.embeddings import flat_art
 from sketchseek.errors import SketchseekError
-from sketchseek.evaluation import bench_depiction
+from sketchseek.evaluation import bench_embeddings
 from sketchseek.evaluation.bench import format_table
 
 
@@ -22,9 +22,9 @@ def test_each_network_that_is_there_is_measured_beside_the_contours(monkeypatch)
             raise SketchseekError("It is not here.")
         return Describer()
 
-    monkeypatch.setattr(bench_depiction, "get_describer", installed)
+    monkeypatch.setattr(bench_embeddings, "get_encoder", installed)
     said = []
-    steps = {name: (call(), kept) for name, call, kept in bench_depiction.indexing(said.append)}
+    steps = {name: (call(), kept) for name, call, kept in bench_embeddings.indexing(said.append)}
     assert list(steps) == ["contours", "efficientnet"]
     assert len(steps["contours"][0].x) > 100
     assert steps["efficientnet"] == ("described", 10)

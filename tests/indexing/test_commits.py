@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from sketchseek import Index
-from sketchseek.contours.objects import Stat
 from sketchseek.indexing.commits import Commits, Move, read_known
 from sketchseek.indexing.report import Report
-from sketchseek.indexing.worker import Reader, Same, Task
+from sketchseek.indexing.worker import Reader, Task, Unchanged
+from sketchseek.sources.objects import Stat
 from sketchseek.storage.store import Store
 
 
@@ -27,7 +27,7 @@ class Meanwhile:
         self.index.add(self.path, jobs=1)
         self.store = Store.open(folder / "index")
         (self.row,) = read_known(self.store)
-        described = Reader(self.store.recipe)(Task(self.row.path))
+        described = Reader(self.store.config)(Task(self.row.path))
         self.shape: Any = getattr(described, "shape")  # noqa: B009
         self.report = Report()
         self.commits = Commits(self.store, [self.row], self.report)
@@ -57,8 +57,8 @@ def test_a_move_does_not_take_the_row_of_other_content(meanwhile: Meanwhile, dra
 
 
 def test_nor_a_row_that_another_has_moved(meanwhile: Meanwhile) -> None:
-    here, there = meanwhile.path.with_name("here.png"), meanwhile.path.with_name("there.png")
-    meanwhile.path.rename(here)
+    list_local, there = meanwhile.path.with_name("here.png"), meanwhile.path.with_name("there.png")
+    meanwhile.path.rename(list_local)
     assert meanwhile.index.add(meanwhile.path.parent, jobs=1).moved == 1
     expected = meanwhile.all()
     meanwhile.commits.add(Move(os.fsencode(there), meanwhile.row, Stat(1, 1)))
@@ -73,7 +73,7 @@ def test_what_was_the_same_is_not_written_onto_other_content(
     expected = meanwhile.content_changes(draw_picture)
     row = meanwhile.row
     shape = meanwhile.shape if with_shape else None
-    meanwhile.commits.add(Same(row.path, row.size, row.modified, digest=row.digest, shape=shape))
+    meanwhile.commits.add(Unchanged(row.path, row.size, row.modified, digest=row.digest, shape=shape))
     meanwhile.commits.flush()
     assert meanwhile.all() == expected
 
@@ -90,7 +90,7 @@ def test_a_picture_that_another_has_read_since_is_not_forgotten(
 def test_what_has_not_changed_is_moved_merged_and_forgotten(meanwhile: Meanwhile) -> None:
     moved = os.fsencode(meanwhile.path.with_name("moved.png"))
     row = meanwhile.row
-    meanwhile.commits.add(Same(row.path, row.size, 5, digest=row.digest))
+    meanwhile.commits.add(Unchanged(row.path, row.size, 5, digest=row.digest))
     meanwhile.commits.flush()
     (row,) = read_known(meanwhile.store)
     assert row.modified == 5

@@ -12,12 +12,12 @@ import pytest
 
 from sketchseek.cli import main
 from sketchseek.contours.drawing import Sketch
-from sketchseek.contours.picture import load_picture
 from sketchseek.errors import SketchseekError
 from sketchseek.index import Index
 from sketchseek.indexing.commits import table_of
 from sketchseek.indexing.repair import check
-from sketchseek.indexing.worker import Described, Reader, Same, Task
+from sketchseek.indexing.worker import Described, Reader, Task, Unchanged
+from sketchseek.sources.picture import load_picture
 from sketchseek.storage.schema import SLOTS
 from sketchseek.storage.store import Change, Store
 
@@ -43,12 +43,12 @@ def tokens_of(index: Index) -> dict[str, bytes]:
 
 def test_a_new_index_has_tokens_of_each_picture_and_says_which(tmp_path: Path, pictures: Path) -> None:
     index = Index.create(tmp_path / "i", "compact", detector="canny", expansion=True)
-    recipe = index.recipe.expansion
-    assert recipe is not None
-    assert recipe.tokens
+    config = index.config.expansion
+    assert config is not None
+    assert config.tokens
     assert index.add(pictures, jobs=1).added == PICTURES
     rows = tokens_of(index)
-    assert {len(row) for row in rows.values()} == {recipe.token_bytes}
+    assert {len(row) for row in rows.values()} == {config.token_bytes}
     assert {(row[-65], row[-1]) for row in rows.values()} == {(13, 18)}  # the pictures are 96 x 72
     assert len(set(rows.values())) == PICTURES
     assert tokens_of(Index.open(tmp_path / "i")) == rows  # mapped from the file
@@ -57,22 +57,22 @@ def test_a_new_index_has_tokens_of_each_picture_and_says_which(tmp_path: Path, p
 def test_they_are_what_the_network_sees_in_the_look_that_describes(
     tmp_path: Path, pictures: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sketchseek.depiction.describers import Network
+    from sketchseek.embeddings.encoders import Network
 
     index = Index.create(tmp_path / "i", "compact", detector="canny", expansion=True)
-    reader = Reader(index.recipe)
+    reader = Reader(index.config)
     looks = []
-    look = Network._outputs
-    monkeypatch.setattr(Network, "_outputs", lambda *given: looks.append(given) or look(*given))
+    rescore = Network._outputs
+    monkeypatch.setattr(Network, "_outputs", lambda *given: looks.append(given) or rescore(*given))
     result = reader(Task(os.fsencode(pictures / "0.png")))
     assert isinstance(result, Described)
     assert len(looks) == 1
     pixels = load_picture(pictures / "0.png").pixels
-    seen, codes = reader.describer.with_tokens(pixels)
+    seen, codes = reader.encoder.with_tokens(pixels)
     assert codes is not None
     assert result.tokens == codes.tobytes()
     np.testing.assert_array_equal(np.frombuffer(result.expansion or b"", np.float16), seen.astype(np.float16))
-    np.testing.assert_allclose(seen, reader.describer(pixels), atol=1e-5)
+    np.testing.assert_allclose(seen, reader.encoder(pixels), atol=1e-5)
 
 
 def test_an_index_from_before_gets_them_with_the_next_run_and_keeps_the_rest(
@@ -81,7 +81,7 @@ def test_an_index_from_before_gets_them_with_the_next_run_and_keeps_the_rest(
     where = tmp_path / "i"
     index = Index.create(where, "compact", detector="canny", expansion=True, tokens=False)
     index.add(pictures, jobs=1)
-    expansion = index.recipe.expansion
+    expansion = index.config.expansion
     assert expansion is not None
     assert index._snapshot.tokens is None
     index.store.set_expansion(replace(expansion, tokens=None))  # as one that never heard of tokens
@@ -102,7 +102,7 @@ def test_tokens_of_another_version_are_made_again_with_the_next_run(tmp_path: Pa
     where = tmp_path / "i"
     index = Index.create(where, "compact", detector="canny", expansion=True)
     index.add(pictures, jobs=1)
-    made, now = tokens_of(index), index.recipe.expansion
+    made, now = tokens_of(index), index.config.expansion
     assert now is not None
     index.store.set_expansion(replace(now, tokens="of before", token_bytes=now.token_bytes // 2))
     before = Index.open(where)
@@ -110,15 +110,15 @@ def test_tokens_of_another_version_are_made_again_with_the_next_run(tmp_path: Pa
     command = ["index", "--index", str(where), "--jobs", "1"]
     assert main([*command, str(pictures / "0.png")]) == 0
     some = Index.open(where)
-    assert some.recipe.expansion == before.recipe.expansion
-    assert some.recipe.wanted == replace(now, slot="_2")
+    assert some.config.expansion == before.config.expansion
+    assert some.config.wanted == replace(now, slot="_2")
     assert main([*command, "--expansion", "efficientnet", str(pictures / "1.png")]) == 0
     seen = Index.open(where)._prospects()["successor"]
     assert seen == {"name": "efficientnet", "pictures": 2}  # nothing is made twice
     assert main(command) == 0
     after = Index.open(where)
-    assert after.recipe.expansion == replace(now, slot="_2")
-    assert after.recipe.successor is None
+    assert after.config.expansion == replace(now, slot="_2")
+    assert after.config.successor is None
     assert tokens_of(after) == made
     version = after.version
     assert main(command) == 0
@@ -131,15 +131,15 @@ def test_whoever_wants_none_any_more_keeps_what_there_is_of_descriptors(
     where = tmp_path / "i"
     index = Index.create(where, "compact", detector="canny", expansion=True)
     index.add(pictures, jobs=1)
-    now = index.recipe.expansion
+    now = index.config.expansion
     assert now is not None
     index.store.set_expansion(replace(now, tokens="of before"))
     command = ["index", "--index", str(where), "--jobs", "1"]
     assert main([*command, str(pictures / "0.png")]) == 0
-    assert Index.open(where).recipe.successor is not None
+    assert Index.open(where).config.successor is not None
     assert main([*command, "--no-tokens", str(pictures / "0.png")]) == 0
     without = Index.open(where)
-    assert without.recipe.successor is None
+    assert without.config.successor is None
     assert without._snapshot.tokens is None
     np.testing.assert_array_equal(without._snapshot.expansion, index._snapshot.expansion)  # type: ignore[arg-type]
 
@@ -162,9 +162,9 @@ def test_without_tokens_none_are_made_and_it_stays_so_until_somebody_wants_them(
 
 def test_tokens_of_another_version_are_not_mixed(tmp_path: Path, pictures: Path) -> None:
     index = Index.create(tmp_path / "i", "compact", detector="canny", expansion=True)
-    expansion = index.recipe.expansion
+    expansion = index.config.expansion
     assert expansion is not None
-    other = replace(index.recipe, expansion=replace(expansion, tokens="of another version"))
+    other = replace(index.config, expansion=replace(expansion, tokens="of another version"))
     with pytest.raises(SketchseekError, match="holds tokens of another version of pictures"):
         Reader(other)
 
@@ -173,13 +173,13 @@ def test_what_is_known_is_not_looked_at_again_unless_it_lacks_something(
     tmp_path: Path, pictures: Path
 ) -> None:
     index = Index.create(tmp_path / "i", "compact", detector="canny", expansion=True)
-    reader = Reader(index.recipe)
+    reader = Reader(index.config)
     path = os.fsencode(pictures / "0.png")
     first = reader(Task(path))
     assert isinstance(first, Described)
-    assert reader(Task(path, first.digest)) == Same(path, first.size, first.modified, first.digest)
+    assert reader(Task(path, first.digest)) == Unchanged(path, first.size, first.modified, first.digest)
     again = reader(Task(path, first.digest, lacks_expansion=True))
-    assert isinstance(again, Same)
+    assert isinstance(again, Unchanged)
     assert (again.expansion, again.tokens) == (first.expansion, first.tokens)
 
 
@@ -193,8 +193,8 @@ def test_a_search_asks_for_tokens_where_there_are_some_and_only_then(
     tmp_path: Path, pictures: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without them, with those of another version, for a photograph and beside picked ones: as it was."""
-    from sketchseek.depiction.describers import TaughtDescriber
-    from sketchseek.depiction.tokens import DrawnTokens
+    from sketchseek.embeddings.encoders import SketchAdaptedEncoder
+    from sketchseek.embeddings.tokens import DrawnTokens
 
     drawing = Sketch.from_strokes([[[0, 0], [60, 0], [60, 60], [0, 60], [0, 0]]])
     made = {}
@@ -218,12 +218,12 @@ def test_a_search_asks_for_tokens_where_there_are_some_and_only_then(
     def refused(*_: object) -> None:
         raise AssertionError("nobody has tokens for it to meet")
 
-    monkeypatch.setattr(TaughtDescriber, "drawing_with_tokens", refused)
+    monkeypatch.setattr(SketchAdaptedEncoder, "drawing_with_tokens", refused)
     again = made[False].search(drawing, PICTURES)
     assert [(h.id, h.score, h.confidence) for h in again] == [(h.id, h.score, h.confidence) for h in before]
     with pytest.raises(AssertionError, match="nobody has tokens"):
         made[True].search(drawing, PICTURES)
-    space = made[True].view.depiction.describer(required=True).tokens  # type: ignore[union-attr]
+    space = made[True].state.embeddings.encoder(required=True).tokens  # type: ignore[union-attr]
     monkeypatch.setattr(space, "version", "another")
     assert len(made[True].search(drawing, PICTURES)) == PICTURES
 
@@ -237,7 +237,7 @@ def test_pictures_out_of_reach_keep_theirs_when_their_rows_are_repaired(
     index = Index.create(where, "compact", detector="canny", expansion=True)
     index.add(pictures, jobs=1)
     if slot:
-        other = replace(index.recipe.expansion, version="other")
+        other = replace(index.config.expansion, version="other")
         store = Store.open(where)
         store.set_successor(other)
         held = store.table(["id", "expansion", "tokens"]).to_pylist()
@@ -246,7 +246,7 @@ def test_pictures_out_of_reach_keep_theirs_when_their_rows_are_repaired(
             row["expansion_2"], row["tokens_2"] = row["expansion"], row["tokens"]
         store.commit(lambda: Change(table_of(rows, store), [row["id"] for row in rows]))
         store.succeed()
-        assert store.recipe.expansion.columns == ("expansion_2", "tokens_2")
+        assert store.config.expansion.columns == ("expansion_2", "tokens_2")
         index.refresh(save=True)
     before = index._snapshot
     assert before.tokens is not None

@@ -10,7 +10,7 @@ from PIL import Image, ImageDraw
 
 from made_volumes import lines, pdf
 from sketchseek import Index
-from sketchseek.contours import volumes
+from sketchseek.sources import volumes
 
 
 def page(number: int) -> Image.Image:
@@ -28,7 +28,7 @@ def comic(path, numbers, age_s: float = 3600) -> None:
 
 
 def names(index: Index) -> list[str]:
-    return sorted(os.path.basename(index.view.path(i)) for i in range(len(index)))
+    return sorted(os.path.basename(index.state.path(i)) for i in range(len(index)))
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def index(tmp_path) -> Index:
 
 
 def ids(index: Index) -> dict[str, str]:
-    return {os.path.basename(index.view.path(i)): index.view.id(i) for i in range(len(index))}
+    return {os.path.basename(index.state.path(i)): index.state.id(i) for i in range(len(index))}
 
 
 def test_each_page_is_a_row_and_only_pages_that_differ_are_read_again(tmp_path, index):

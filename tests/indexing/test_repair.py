@@ -178,7 +178,7 @@ def scores(index: Index) -> dict[str, tuple[str, float, tuple[float, ...]]]:
 @pytest.fixture(scope="module")
 def faults(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The library of the benchmark that makes calls of the system fail, and how it is told to."""
-    place = Path(__file__).parents[2] / "benchmarks" / "faults.py"
+    place = Path(__file__).parents[2] / "tools" / "faults.py"
     spec = importlib.util.spec_from_file_location("faults", place)
     assert spec is not None
     assert spec.loader is not None
@@ -275,7 +275,7 @@ def test_a_damaged_file_that_cannot_be_read_just_now_keeps_its_rows(
         raise SketchseekError("A process could not be started.") from OSError(errno.EMFILE, "too many")
 
     with monkeypatch.context() as patch:
-        patch.setattr("sketchseek.contours.child.Children.ask", ask)
+        patch.setattr("sketchseek.sources.sandbox.Children.ask", ask)
         with pytest.raises(SketchseekError, match=r"Input/output error|could not be started"):
             check(where, repair=True)
     assert Store.open(where).version == version

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from sketchseek import Index
-from sketchseek.depiction import networks
-from sketchseek.storage.schema import SCHEMA_VERSION, Recipe, schema_number
+from sketchseek.networks import catalog
+from sketchseek.storage.schema import SCHEMA_VERSION, IndexConfig, schema_number
 
 PICTURES = 6
 TRIANGLE = [[[0, 0], [10, 0], [5, 8], [0, 0]]]
@@ -168,25 +168,25 @@ def test_it_can_be_given_up(index: Index, network: Callable[[str], str]) -> None
 
 
 def test_older_programs_are_told(index: Index, network: Callable[[str], str]) -> None:
-    assert json.loads(index.recipe.to_json())["schema"] == SCHEMA_VERSION
-    assert "slot" not in index.recipe.to_json()
+    assert json.loads(index.config.to_json())["schema"] == SCHEMA_VERSION
+    assert "slot" not in index.config.to_json()
     index.enable_expansion(network("new"))
-    assert json.loads(index.recipe.to_json())["schema"] > SCHEMA_VERSION
-    assert schema_number(index.recipe.to_json()) == SCHEMA_VERSION
-    assert Recipe.from_json(index.recipe.to_json()) == index.recipe
+    assert json.loads(index.config.to_json())["schema"] > SCHEMA_VERSION
+    assert schema_number(index.config.to_json()) == SCHEMA_VERSION
+    assert IndexConfig.from_json(index.config.to_json()) == index.config
 
 
 def test_a_stronger_network_is_offered(monkeypatch: pytest.MonkeyPatch) -> None:
-    def installed(*here: bool) -> None:
-        rows = [{"name": n, "here": h} for n, h in zip(("efficientnet", "dinov2"), here, strict=True)]
-        monkeypatch.setattr(networks, "listing", lambda: rows)
+    def installed(*list_local: bool) -> None:
+        rows = [{"name": n, "here": h} for n, h in zip(("efficientnet", "dinov2"), list_local, strict=True)]
+        monkeypatch.setattr(catalog, "listing", lambda: rows)
 
     installed(True, True)
     wanted = "sketchseek index --expansion dinov2 --index '/my pictures'"
-    assert networks.stronger("efficientnet", "/my pictures") == wanted
-    assert networks.stronger("dinov2", "/x") is None
-    assert networks.stronger("onnx:/own.onnx", "/x") is None
+    assert catalog.stronger("efficientnet", "/my pictures") == wanted
+    assert catalog.stronger("dinov2", "/x") is None
+    assert catalog.stronger("onnx:/own.onnx", "/x") is None
     installed(True, False)
-    assert networks.stronger(None, "/my pictures") == f"sketchseek network add dinov2 && {wanted}"
+    assert catalog.stronger(None, "/my pictures") == f"sketchseek network add dinov2 && {wanted}"
     installed(False, False)
-    assert networks.stronger(None, "/x") is None
+    assert catalog.stronger(None, "/x") is None

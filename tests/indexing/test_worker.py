@@ -8,23 +8,23 @@ from typing import Any
 
 import pytest
 
-from sketchseek.contours import child
 from sketchseek.errors import SketchseekError
-from sketchseek.index import make_recipe
+from sketchseek.index import make_config
 from sketchseek.indexing import workers as workers_module
-from sketchseek.indexing.worker import Described, Failed, Gone, Reader, Same, Task, read_steadily
+from sketchseek.indexing.worker import Described, Failed, Gone, Reader, Task, Unchanged, read_steadily
 from sketchseek.indexing.workers import Workers
-from sketchseek.storage.schema import Recipe
+from sketchseek.sources import sandbox
+from sketchseek.storage.schema import IndexConfig
 
 
 @pytest.fixture(scope="module")
-def recipe() -> Recipe:
-    return make_recipe("compact", "canny")
+def config() -> IndexConfig:
+    return make_config("compact", "canny")
 
 
 @pytest.fixture(scope="module")
-def reader(recipe: Recipe) -> Reader:
-    return Reader(recipe)
+def reader(config: IndexConfig) -> Reader:
+    return Reader(config)
 
 
 def test_a_picture_becomes_a_row(reader: Reader, tmp_path: Path, draw_picture: Any) -> None:
@@ -41,7 +41,7 @@ def test_known_content_is_not_described_again(reader: Reader, tmp_path: Path, dr
     path = os.fsencode(draw_picture(tmp_path / "a.png"))
     first = reader(Task(path))
     assert isinstance(first, Described)
-    assert isinstance(reader(Task(path, first.digest)), Same)
+    assert isinstance(reader(Task(path, first.digest)), Unchanged)
     assert isinstance(reader(Task(path, b"another")), Described)
 
 
@@ -120,13 +120,13 @@ worker.read_steadily = read
 
 
 def test_a_picture_that_ends_its_reader_costs_only_itself(
-    recipe: Recipe, tmp_path: Path, draw_picture: Any, monkeypatch: pytest.MonkeyPatch
+    config: IndexConfig, tmp_path: Path, draw_picture: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(child, "START", _CRASH + child.START)
+    monkeypatch.setattr(sandbox, "START", _CRASH + sandbox.START)
     monkeypatch.setattr(workers_module, "PATIENCE_S", 2.0)
     names = ["1", "crash", "2", "3", "hang", "4", "5", "6", "7"]
     tasks = [Task(os.fsencode(draw_picture(tmp_path / f"{name}.png", i))) for i, name in enumerate(names)]
-    with Workers(recipe, 2) as workers:
+    with Workers(config, 2) as workers:
         results = {os.path.basename(r.path): r for r in workers.results(tasks) if r is not None}
     assert len(results) == len(names)
     crashed, hung = results.pop(b"crash.png"), results.pop(b"hang.png")
@@ -138,21 +138,23 @@ def test_a_picture_that_ends_its_reader_costs_only_itself(
 
 
 def test_another_version_of_the_detector_is_refused(
-    recipe: Recipe, tmp_path: Path, draw_picture: Any
+    config: IndexConfig, tmp_path: Path, draw_picture: Any
 ) -> None:
     from dataclasses import replace
 
     task = Task(os.fsencode(draw_picture(tmp_path / "a.png")))
     with (
-        Workers(replace(recipe, detector_version="0"), 1) as workers,
+        Workers(replace(config, detector_version="0"), 1) as workers,
         pytest.raises(SketchseekError, match=r"edge detector canny 0, and here is canny"),
     ):
         list(workers.results([task]))
 
 
-def test_workers_go_when_they_are_no_longer_needed(recipe: Recipe, tmp_path: Path, draw_picture: Any) -> None:
+def test_workers_go_when_they_are_no_longer_needed(
+    config: IndexConfig, tmp_path: Path, draw_picture: Any
+) -> None:
     tasks = [Task(os.fsencode(draw_picture(tmp_path / f"{i}.png", i))) for i in range(3)]
-    with Workers(recipe, 2) as workers:
+    with Workers(config, 2) as workers:
         next(workers.results(tasks))
         processes = [worker.process for worker in workers._workers]
     assert all(process.returncode is not None for process in processes)

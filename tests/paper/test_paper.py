@@ -19,9 +19,9 @@ from sketchseek.kernels import RBF
 from sketchseek.maps import HarmonicMap, JointMap
 from sketchseek.search.options import Options
 from sketchseek.search.search import Answer, find
-from sketchseek.search.view import PictureContours, View, view_of
+from sketchseek.search.state import PictureContours, SearchState, state_of
 from sketchseek.shape.settings import Settings
-from sketchseek.shape.views import WHOLE
+from sketchseek.shape.windows import WHOLE
 
 skimage_data = pytest.importorskip("skimage.data", reason="the extra `demo` is not installed")
 
@@ -75,8 +75,8 @@ def sketches() -> list[Sketch]:
 
 
 @pytest.fixture(scope="module")
-def view(pictures: list[PictureContours]) -> View:
-    return view_of(pictures, Settings.paper("compact"), "float32", smallest=WHOLE)
+def state(pictures: list[PictureContours]) -> SearchState:
+    return state_of(pictures, Settings.paper("compact"), "float32", min_object_size=WHOLE)
 
 
 @pytest.fixture(scope="module")
@@ -93,25 +93,25 @@ def rows(p: Points) -> np.ndarray:
     return np.stack([p.x, p.y, p.angle, p.weight], axis=1).astype(np.float64)
 
 
-def found_by(view: View, sketch: Sketch, method: str, rerank: str, size: int, **changes) -> Answer:
+def found_by(state: SearchState, sketch: Sketch, method: str, rerank: str, size: int, **changes) -> Answer:
     shortlisted = {} if method == "exhaustive" else {"shortlist": size, "rerank": rerank}
-    options = paper.options_of(Options(k=len(view), method=method, **shortlisted))
-    return find(view, sketch, replace(options, **changes), place=False)
+    options = paper.options_of(Options(k=len(state), method=method, **shortlisted))
+    return find(state, sketch, replace(options, **changes), place=False)
 
 
 @pytest.mark.parametrize(("method", "rerank", "size"), METHODS)
-def test_every_method_agrees_with_the_script(view, sketches, searches, described, method, rerank, size):
+def test_every_method_agrees_with_the_script(state, sketches, searches, described, method, rerank, size):
     for sketch, search in zip(sketches, searches, strict=True):
-        found = found_by(view, sketch, method, rerank, size)
+        found = found_by(state, sketch, method, rerank, size)
         order, scores = script.ranked(search, described, method, rerank, size)
         np.testing.assert_allclose(found.order[: len(scores)], scores, atol=TOLERANCE)
         assert found.pictures.tolist() == order
 
 
-def test_neighbourhoods_of_every_size(view, sketches, searches, described):
+def test_neighbourhoods_of_every_size(state, sketches, searches, described):
     for neighborhood in (1, 5):
         for rerank in ("binary", "local"):
-            found = found_by(view, sketches[0], "projections", rerank, 12, neighborhood=neighborhood)
+            found = found_by(state, sketches[0], "projections", rerank, 12, neighborhood=neighborhood)
             _, scores = script.ranked(searches[0], described, "projections", rerank, 12, neighborhood)
             np.testing.assert_allclose(found.order[:12], scores, atol=TOLERANCE)
 
@@ -132,23 +132,23 @@ def differs(found, expected: tuple[list[int], np.ndarray]) -> bool:
     ids=["orientation's width", "orientation's constant", "spatial constant"],
 )
 def test_other_settings_are_noticed(pictures, sketches, searches, described, settings):
-    other = view_of(pictures, settings, "float32", smallest=WHOLE)
+    other = state_of(pictures, settings, "float32", min_object_size=WHOLE)
     expected = script.ranked(searches[0], described, "exhaustive")
     assert differs(found_by(other, sketches[0], "exhaustive", "exact", 0), expected)
 
 
-def test_other_rules_are_noticed(view, sketches, searches, described):
+def test_other_rules_are_noticed(state, sketches, searches, described):
     expected = script.ranked(searches[0], described, "exhaustive")
-    normalised = find(view, sketches[0], Options(k=len(view)), place=False)
+    normalised = find(state, sketches[0], Options(k=len(state)), place=False)
     scores = normalised.order[: len(expected[1])]
     assert not np.allclose(scores, expected[1], atol=TOLERANCE), "local normalisation"
     points = sketches[0].points
     inside = replace(points, weight=np.where(np.arange(len(points)) % 2, 0.6, 1.0).astype(np.float32))
     weighed = replace(sketches[0], points=inside)
-    assert differs(found_by(view, weighed, "exhaustive", "exact", 0), expected), "weights inside a drawing"
+    assert differs(found_by(state, weighed, "exhaustive", "exact", 0), expected), "weights inside a drawing"
     for rerank in ("local", "binary"):
         expectations = [script.ranked(s, described, "projections", rerank, 12) for s in searches]
-        everywhere = [found_by(view, s, "projections", f"{rerank}-all", 12) for s in sketches]
+        everywhere = [found_by(state, s, "projections", f"{rerank}-all", 12) for s in sketches]
         pairs = zip(everywhere, expectations, strict=True)
         assert any(differs(f, e) for f, e in pairs), f"{rerank} that refines every scale and mirror"
 
@@ -168,18 +168,18 @@ def test_line_art_is_seen_by_the_detector_when_the_paper_says_so(tmp_path: Path)
     assert detected.frame == (0.0, 0.0, 300.0, 200.0)
 
 
-def test_expansion_is_the_mean_of_the_first(view, sketches):
+def test_expansion_is_the_mean_of_the_first(state, sketches):
     pytest.importorskip("faiss", reason="the extra `expansion` is not installed")
-    from sketchseek.depiction import Depiction, Pictures
+    from sketchseek.embeddings import EmbeddingIndex, Pictures
 
     rng = np.random.default_rng(3)
-    stored = rng.standard_normal((len(view), 128)).astype(np.float16)
-    depiction = Depiction(lambda: Pictures(stored), lambda _: None)
+    stored = rng.standard_normal((len(state), 128)).astype(np.float16)
+    embeddings = EmbeddingIndex(lambda: Pictures(stored), lambda _: None)
     options = paper.options_of(Options())
-    vectors = depiction.pictures.vectors(np.arange(len(view)))
-    first = found_by(view, sketches[0], "exhaustive", "exact", 0).pictures[:3]
+    vectors = embeddings.pictures.vectors(np.arange(len(state)))
+    first = found_by(state, sketches[0], "exhaustive", "exact", 0).pictures[:3]
     expected = np.argsort(-(vectors @ vectors[first].mean(axis=0)), kind="stable")
-    np.testing.assert_array_equal(paper.expansion_order(view, depiction, options)(sketches[0]), expected)
+    np.testing.assert_array_equal(paper.expansion_order(state, embeddings, options)(sketches[0]), expected)
 
 
 def test_codes_have_64_parts_of_256_centroids():

@@ -157,7 +157,7 @@ def climb(
     return at[:, 0] / RADIANS, at[:, 1] / RADIANS, value
 
 
-def settle(vectors: ArrayLike, query: Query, start: Start) -> Placement:
+def refine_pose(vectors: ArrayLike, query: Query, start: Start) -> Placement:
     """The best of some poses of each picture's own and of all translations near its start.
 
     The score is -inf where no pose has one: a blank picture.

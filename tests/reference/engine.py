@@ -16,7 +16,7 @@ from sketchseek.shape.placement import Placement
 from sketchseek.shape.query import Query
 from sketchseek.shape.settings import Settings
 
-from .alignment import Start, align, align_near, align_projection, settle
+from .alignment import Start, align, align_near, align_projection, refine_pose
 from .energy import energy_cells
 
 _BLOCK = 2000
@@ -76,9 +76,9 @@ class ReferenceEngine:
         parts = parts or [find(self._vectors[:0], self._norms[:0], query, **options)]
         return Placement(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Placement)))
 
-    def settle(self, query: Query, ids: Ids, start: Start, threads: int | None = None) -> Placement:
-        """See `alignment.settle`."""
-        return settle(self._decoded(ids), query, start)
+    def refine_pose(self, query: Query, ids: Ids, start: Start, threads: int | None = None) -> Placement:
+        """See `alignment.refine_pose`."""
+        return refine_pose(self._decoded(ids), query, start)
 
     def energy(self, ids: Ids, threads: int | None = None) -> Scores:
         """See `energy.energy_cells`."""

@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sketchseek.contours.made_up import random_curves
+from sketchseek.contours.synthetic import random_curves
 from sketchseek.search.collection import Collection
 from sketchseek.search.core import EVIDENCE
-from sketchseek.search.opinion import Opinion
+from sketchseek.search.network_evidence import NetworkEvidence
 from sketchseek.search.ranking import Ranking
 from sketchseek.shape.query import Query
 from sketchseek.shape.settings import FULL, Settings
 
-from .evenness import evenness
+from .coverage import coverage
 
 Floats = NDArray[np.float64]
 
@@ -34,7 +34,7 @@ SAME = 0.85
 JUDGED = 50
 """First hits that are looked at whatever is asked for, so that what is said of them does not depend on it."""
 LOOKED_AT = 20
-"""Hits whose evenness is looked at; those further down have that of the last of these."""
+"""Hits whose coverage is looked at; those further down have that of the last of these."""
 
 
 def features(
@@ -44,37 +44,44 @@ def features(
     *,
     order: NDArray[np.floating[Any]],
     is_line_art: NDArray[np.bool_],
-    opinion: Opinion | None = None,
+    network_evidence: NetworkEvidence | None = None,
 ) -> Floats:
     """(k, len(EVIDENCE)) for the k first hits of a ranking.
 
-    order : (k,) what orders the hits. is_line_art : (k,). opinion : None where there is no network.
+    order : (k,) what orders the hits. is_line_art : (k,). network_evidence : None where there is no network.
     """
     k = len(ranking)
     spread = np.unique(np.linspace(0, len(collection) - 1, min(len(collection), USUAL)).astype(np.int64))
-    usual = collection.engine.scores(query, collection.whole(spread))
-    if len(usual) < FEW:
-        blanks = made_up(query.settings).engine.scores(query)
-        usual = np.concatenate([usual, blanks[len(usual) :]])
-    mean, width = _moments(usual)
-    as_good = _share_above(usual, 0.9 * ranking.score)
+    background = collection.engine.scores(query, collection.whole(spread))
+    if len(background) < FEW:
+        blanks = synthetic(query.settings).engine.scores(query)
+        background = np.concatenate([background, blanks[len(background) :]])
+    mean, width = _moments(background)
+    as_good = _share_above(background, 0.9 * ranking.score)
     shape = (ranking.score - mean) / width
     best_shape = np.sort(shape[:JUDGED])[::-1]
     some = ranking.take(slice(LOOKED_AT))
     even = np.zeros(k)
-    even[: len(some)] = evenness(collection, query, some)
+    even[: len(some)] = coverage(collection, query, some)
     even[len(some) :] = even[len(some) - 1] if len(some) else 0.0
     match = ranking.score * even
     best = np.sort(match[:LOOKED_AT])[::-1] if k else np.zeros(1)
     net, net_out, near, net_as_good = (np.zeros(k) for _ in range(4))
-    tail = alike = crowd = likest = flat_art = 0.0
-    if opinion is not None:
-        mean, width = _moments(opinion.usual, at_least=0.05)
-        net = np.asarray(opinion.cosine, np.float64)
+    tail = alike = crowd = nearest = flat_art = 0.0
+    if network_evidence is not None:
+        mean, width = _moments(network_evidence.background, at_least=0.05)
+        net = np.asarray(network_evidence.cosine, np.float64)
         net_out = (net - mean) / width
-        near, net_as_good = np.asarray(opinion.near), _share_above(opinion.usual, 0.9 * net)
-        tail, alike, crowd = _tail(opinion.usual), opinion.alike, np.log10(opinion.crowd + 0.001)
-        likest, flat_art = opinion.nearest, opinion.flat_art
+        near, net_as_good = (
+            np.asarray(network_evidence.near),
+            _share_above(network_evidence.background, 0.9 * net),
+        )
+        tail, alike, crowd = (
+            _tail(network_evidence.background),
+            network_evidence.alike,
+            np.log10(network_evidence.crowd + 0.001),
+        )
+        nearest, flat_art = network_evidence.nearest, network_evidence.flat_art
     best_net = np.sort(net_out[:JUDGED])[::-1]
     drawn = float(query.points.weight.sum())
     rows = {
@@ -93,13 +100,13 @@ def features(
         "best network z-score": np.full(k, best_net.max(initial=0.0)),
         "network margin to the tenth": np.full(k, _beside_tenth(best_net)),
         "agreement": np.full(k, float(np.mean(shape[:10] * net_out[:10])) if k else 0.0),
-        "nearest by network": np.full(k, likest),
+        "nearest by network": np.full(k, nearest),
         "network skewness": np.full(k, tail),
         "flat art share": np.full(k, flat_art),
         "cohesion of first hits": np.full(k, alike),
         "similarity to first hits": near,
         "background similar to first hits": np.full(k, crowd),
-        "shape skewness": np.full(k, _tail(usual)),
+        "shape skewness": np.full(k, _tail(background)),
         "background above by shape": as_good,
         "background above by network": net_as_good,
         "match": match,
@@ -123,9 +130,9 @@ def _tail(values: NDArray[Any]) -> float:
     return float(np.cbrt(np.mean((away / max(float(np.std(away)), 1e-6)) ** 3)))
 
 
-def _share_above(usual: NDArray[Any], values: NDArray[Any]) -> Floats:
+def _share_above(background: NDArray[Any], values: NDArray[Any]) -> Floats:
     """(k,) the logarithm of the share of usual ones that are above each value, one more than there are."""
-    ordered = np.sort(usual)
+    ordered = np.sort(background)
     above = len(ordered) - np.searchsorted(ordered, values)
     return np.asarray(np.log10((above + 1) / (len(ordered) + 1)))
 
@@ -137,6 +144,6 @@ def _moments(values: NDArray[Any], at_least: float = 0.02) -> tuple[float, float
 
 
 @lru_cache(maxsize=4)
-def made_up(settings: Settings) -> Collection:
+def synthetic(settings: Settings) -> Collection:
     """Contours of nothing in particular."""
     return Collection.of((random_curves(seed) for seed in range(FEW)), settings)

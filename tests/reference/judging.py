@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 FIRST = 5
 """Hits whose mean evidence says, beside that of the first, whether the thing is there."""
-TOGETHER = (
+INTERACTIONS = (
     ("match", "match margin to the second"),
     ("match", "shape margin to the tenth"),
     ("match", "simplicity"),
@@ -35,7 +35,7 @@ TOGETHER = (
     ("background similar to first hits", "nearest by network"),
 )
 """Evidence that means more together than each on its own: their products are features, too."""
-SAY = 2 / 3
+LIKENESS_WEIGHT = 2 / 3
 """Of likeness to photographs, in whether a thing is among them (docs/confidence.md)."""
 SAID = ("network cosine", "network z-score", "nearest by network", "agreement")
 """Evidence that stands beside likeness where photographs are judged."""
@@ -61,10 +61,10 @@ class Logistic(confidence.Logistic):
 class Model:
     """How to judge the hits of one kind of search.
 
-    hit : the chance that a hit is right where the thing is there, from its features, `crossed`.
+    hit : the chance that a hit is right where the thing is there, from its features, `interactions`.
     present : the chance that the thing is there, from `summary` of all hits' features.
-    likeness : the same by what a network says of photographs, from `likened`; among those it has a `SAY` in
-        the log-odds. None for searches by shape alone.
+    likeness : the same by what a network says of photographs, from `likeness_features`; among those it has a
+        `LIKENESS_WEIGHT` in the log-odds. None for searches by shape alone.
     """
 
     hit: Logistic
@@ -79,30 +79,31 @@ class Model:
 
     def judge(self, features: Floats, likeness: Floats | None = None) -> tuple[Floats, float]:
         """Features (k, F) of hits, and what a network says of the whole collection (`evidence.likeness`)
-        -> their confidence (k,), falling, and whether the thing is there."""
+        -> their confidence (k,), isotonic, and whether the thing is there."""
         if len(features) == 0:
             return np.zeros(0), 0.0
         present = self.present.log_odds(summary(features))
         if likeness is not None and self.likeness is not None:
-            other = self.likeness.log_odds(likened(features, likeness))
-            present = present + (1 - art(features)) * SAY * (other - present)
+            other = self.likeness.log_odds(likeness_features(features, likeness))
+            present = present + (1 - art(features)) * LIKENESS_WEIGHT * (other - present)
         chance = float(_chance(present))
-        return chance * falling(self.hit(crossed(features))), chance
+        return chance * isotonic(self.hit(interactions(features))), chance
 
 
-def crossed(features: Floats) -> Floats:
-    """(..., F) -> (..., G): features, their squares, each for line art alone, and products (`TOGETHER`)."""
+def interactions(features: Floats) -> Floats:
+    """(..., F) -> (..., G): features, their squares, each for line art alone, and products
+    (`INTERACTIONS`)."""
     line_art = features[..., [EVIDENCE.index("line art")]]
-    one, other = (features[..., [EVIDENCE.index(pair[i]) for pair in TOGETHER]] for i in range(2))
+    one, other = (features[..., [EVIDENCE.index(pair[i]) for pair in INTERACTIONS]] for i in range(2))
     return np.concatenate([features, np.square(features), line_art * features, one * other], axis=-1)
 
 
 def summary(features: Floats) -> Floats:
     """(k, F) -> (2 G,): the first hit's evidence, and the mean of the first few."""
-    return np.concatenate([crossed(features[0]), crossed(features[:FIRST]).mean(axis=0)])
+    return np.concatenate([interactions(features[0]), interactions(features[:FIRST]).mean(axis=0)])
 
 
-def likened(features: Floats, likeness: Floats) -> Floats:
+def likeness_features(features: Floats, likeness: Floats) -> Floats:
     """(k, F) of hits and (L,) of the search -> (H,): likeness, beside how many pictures there are, what else
     the network says of the first hits, and whether too little was drawn to be like anything."""
     pictures, drawn, simplicity = (
@@ -119,8 +120,8 @@ def art(features: Floats) -> float:
     return float(max(features[0, EVIDENCE.index(name)] for name in ("line art", "flat art share")))
 
 
-def falling(chance: Floats) -> Floats:
-    """The falling sequence that is nearest to chances (k,): neighbours that rise share their mean.
+def isotonic(chance: Floats) -> Floats:
+    """The isotonic sequence that is nearest to chances (k,): neighbours that rise share their mean.
 
     After the first `JUDGED` none is above the one before.
     """

@@ -52,12 +52,12 @@ def densities(
 class InspectedEngine(NativeEngine):
     """The engine, and what else its kernels do."""
 
-    def settle(self, query: Query, ids: Ids, start: Start, threads: int | None = None) -> Placement:
-        """See `alignment.settle`."""
+    def refine_pose(self, query: Query, ids: Ids, start: Start, threads: int | None = None) -> Placement:
+        """See `alignment.refine_pose`."""
         settings = query.settings
         starts = np.stack([start.dx, start.dy, start.within], axis=1) * RADIANS
         poses = np.stack([start.first, start.last, start.mirrored], axis=1)
-        score, pose, x, y = self._collection.settle(
+        score, pose, x, y = self._collection.refine_pose(
             query.vectors,
             np.ascontiguousarray(query.norms[:, FULL]),
             settings.component_weights,

@@ -9,11 +9,11 @@ from sketchseek.search.collection import Collection
 from sketchseek.search.ranking import Ranking
 from sketchseek.shape.query import Query
 
-from .clutter import STRENGTH, local_scores
-from .evenness import evenness
+from .coverage import coverage
+from .local_normalization import STRENGTH, local_scores
 
 EVENNESS = 1.0
-"""What it counts that all of the drawing is there: the power of evenness in what orders hits."""
+"""What it counts that all of the drawing is there: the power of coverage in what orders hits."""
 MIRRORED = 0.99
 """What a mirrored hit's score counts, so that of two mirror images the one that was drawn comes first."""
 
@@ -27,18 +27,18 @@ def order_scores(
     power: float = EVENNESS,
     is_line_art: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.float64]:
-    """(k,) what the ranking's hits are compared by: local score times evenness to the power 1 / share.
+    """(k,) what the ranking's hits are compared by: local score times coverage to the power 1 / share.
 
-    In a view of a small share of the picture, where there are more chances to find something like the drawing
-    by accident, it has to be there the more evenly.
+    In a window of a small share of the picture, where there are more chances to find something like the
+    drawing by accident, it has to be there the more evenly.
 
-    strength : of the local normalisation. power : 0 leaves evenness out. is_line_art : (k,) which
+    strength : of the local normalisation. power : 0 leaves coverage out. is_line_art : (k,) which
         hits are line art, which has no clutter.
     """
     local = local_scores(collection, query, ranking, strength, is_line_art=is_line_art)
     if power == 0:
         return np.where(ranking.mirrored, MIRRORED * local, local)
-    even = evenness(collection, query, ranking) ** (power / collection.shares[ranking.rows])
+    even = coverage(collection, query, ranking) ** (power / collection.shares[ranking.rows])
     return np.where(ranking.mirrored, MIRRORED, 1.0) * local * np.where(local > 0, even, 1.0)
 
 

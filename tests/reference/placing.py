@@ -13,7 +13,7 @@ from sketchseek.shape.descriptor import decode
 from sketchseek.shape.query import Query, turned_fit
 from sketchseek.shape.settings import Settings
 
-from .alignment import Start, settle
+from .alignment import Start, refine_pose
 
 FINER = 4
 """Steps between one scale of the query and the next that are tried."""
@@ -49,7 +49,7 @@ def settled(collection: Collection, query: Query, ranking: Ranking) -> Ranking:
     )
     stored = collection.vectors[ranking.rows]
     vectors = decode(stored, settings) if stored.dtype == np.int8 else stored
-    found = settle(vectors, ladder, start)
+    found = refine_pose(vectors, ladder, start)
     known = np.isfinite(found.score)
     scale = np.where(known, ladder.scales[found.pose], ranking.scale).astype(np.float32)
     score = np.where(known, found.score, ranking.score).astype(np.float32)

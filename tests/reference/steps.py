@@ -1,4 +1,4 @@
-"""One search in NumPy, step by step: what the core (src/cpp/search/look.hpp) is held to.
+"""One search in NumPy, step by step: what the core (src/cpp/search/rescoring.hpp) is held to.
 
 1. `Query.of` describes the drawing in every pose that is tried, `rank` scores the pictures, and `order` looks
    closer at the best: where the drawing lies in them, and how evenly it is there. What a network has ordered
@@ -22,9 +22,9 @@ from sketchseek.search.candidates import Candidates
 from sketchseek.search.confidence import model_for
 from sketchseek.search.hit import Hit, Hits, Place, Pose
 from sketchseek.search.options import Options
-from sketchseek.search.ranking import Ranking, every_view, located
+from sketchseek.search.ranking import Ranking, every_window, located
 from sketchseek.search.search import candidates
-from sketchseek.search.view import View
+from sketchseek.search.state import SearchState
 from sketchseek.shape.engine import Ids
 from sketchseek.shape.query import Query, turns
 
@@ -36,9 +36,9 @@ from .placing import refine, settled
 CANDIDATES = 500
 """How many of the best by the plain score are looked at closer."""
 THOROUGH = 100
-"""Of how many of the best then all views are looked at."""
+"""Of how many of the best then all windows are looked at."""
 SETTLED = 30
-"""How many of these views are also compared by how the drawing fits off the grid."""
+"""How many of these windows are also compared by how the drawing fits off the grid."""
 FINE_TURN = 5.0
 """Degrees from one rotation to the next with which those are looked at."""
 ALSO = 0.8
@@ -71,40 +71,40 @@ class Steps:
         return replace(self, ranking=self.ranking.take(which), **some)
 
 
-def search_by_steps(view: View, sketch: Sketch, options: Options) -> Hits:
-    """`search.search` of a view that has pictures."""
+def search_by_steps(state: SearchState, sketch: Sketch, options: Options) -> Hits:
+    """`search.search` of a window that has pictures."""
     shown = slice(options.offset, options.offset + options.k)
-    answer = ranked(view, sketch, options)
-    return Hits(place_hits(view, sketch, answer.take(shown), options), answer.present)
+    answer = ranked(state, sketch, options)
+    return Hits(place_hits(state, sketch, answer.take(shown), options), answer.present)
 
 
-def ranked(view: View, sketch: Sketch, options: Options) -> Steps:
-    """The best `offset + k` pictures of a view that has some."""
-    shape, found = candidates(view, sketch, options)
-    query = Query.of(sketch.points, view.settings, mirror=options.mirror, rotations=turns(options.degrees))
+def ranked(state: SearchState, sketch: Sketch, options: Options) -> Steps:
+    """The best `offset + k` pictures of a window that has some."""
+    shape, found = candidates(state, sketch, options)
+    query = Query.of(sketch.points, state.settings, mirror=options.mirror, rotations=turns(options.degrees))
     # The same first hits are judged whatever is asked for: what is said of them does not depend on it.
     count = min(max(options.offset + options.k, JUDGED), len(shape))
     if found.pictures is None:
-        query, ranking, score = _by_shape(view, query, found, options, count)
+        query, ranking, score = _by_shape(state, query, found, options, count)
     else:
-        ranking, score = located(view.collection, query, found.pictures), found.order
+        ranking, score = located(state.collection, query, found.pictures), found.order
     evidence = features(
-        view.collection,
+        state.collection,
         query,
         ranking,
         order=score,
-        is_line_art=view.is_line_art[ranking.ids],
-        opinion=found.opinion,
+        is_line_art=state.is_line_art[ranking.ids],
+        network_evidence=found.network_evidence,
     )
-    likeness = None if found.opinion is None else found.opinion.likeness
-    model = Model.of(model_for(found.opinion.name if found.opinion else None))
+    likeness = None if found.network_evidence is None else found.network_evidence.likeness
+    model = Model.of(model_for(found.network_evidence.name if found.network_evidence else None))
     confidence, present = model.judge(evidence, likeness)
     return Steps(query, ranking, score, evidence, confidence, present).take(slice(options.offset + options.k))
 
 
-def _best(view: View, query: Query, rows: Ids) -> Ranking:
+def _best(state: SearchState, query: Query, rows: Ids) -> Ranking:
     """Rows, best first, the best of each picture."""
-    collection = view.collection
+    collection = state.collection
     ids = np.unique(collection.pictures[rows])
     found = located(collection, query, ids)
     order = np.argsort(-collection.weighted(found.score, found.rows), kind="stable")
@@ -112,19 +112,19 @@ def _best(view: View, query: Query, rows: Ids) -> Ranking:
 
 
 def _by_shape(
-    view: View, query: Query, named: Candidates, options: Options, count: int
+    state: SearchState, query: Query, named: Candidates, options: Options, count: int
 ) -> tuple[Query, Ranking, NDArray[np.floating[Any]]]:
     """By what `order` says among the best by the cosine, by the cosine after those."""
-    found = named.placed if named.placed is not None else _best(view, query, named.rows)
-    if options.clutter == 0:
+    found = named.placed if named.placed is not None else _best(state, query, named.rows)
+    if options.local_normalization == 0:
         return query, found.take(slice(count)), found.score[:count]
     first = found.take(slice(CANDIDATES))
-    first, score = reordered(first, _order_scores(view, query, first, options))
+    first, score = reordered(first, _order_scores(state, query, first, options))
     if options.turn:
         finer = turns(options.turn, FINE_TURN)
         query = Query.of(query.points, query.settings, mirror=options.mirror, rotations=finer)
-    if view.collection.has_windows or options.turn:
-        every, by = _every_place(view, query, first.ids[:THOROUGH], options)
+    if state.collection.has_windows or options.turn:
+        every, by = _every_place(state, query, first.ids[:THOROUGH], options)
         best, at = every.best_of_pictures(), np.sort(np.unique(every.ids, return_index=True)[1])
         first, score = best + first.take(slice(THOROUGH, None)), np.concatenate([by[at], score[THOROUGH:]])
     ranking = (first + found.take(slice(CANDIDATES, None))).take(slice(count))
@@ -133,21 +133,21 @@ def _by_shape(
     return query, ranking, score
 
 
-def place_hits(view: View, sketch: Sketch, answer: Steps, options: Options) -> list[Hit]:
+def place_hits(state: SearchState, sketch: Sketch, answer: Steps, options: Options) -> list[Hit]:
     """The hits of an answer with all their places, off the grid, in pixels of the pictures."""
     ranking = answer.ranking
-    if view.collection.has_windows:
-        ranking = _nearly_best(*_every_place(view, answer.query, ranking.ids, options))
-    ranking = refine(view.collection, answer.query, ranking)
+    if state.collection.has_windows:
+        ranking = _nearly_best(*_every_place(state, answer.query, ranking.ids, options))
+    ranking = refine(state.collection, answer.query, ranking)
     of_picture: dict[int, list[int]] = {}
     for i, number in enumerate(ranking.ids.tolist()):
         of_picture.setdefault(number, []).append(i)
     return [
         _hit(
-            view,
+            state,
             sketch,
             number,
-            _apart(view, sketch, ranking, of_picture[number]),
+            _apart(state, sketch, ranking, of_picture[number]),
             rank=options.offset + i + 1,
             confidence=round(float(answer.confidence[i]), 6),
         )
@@ -162,50 +162,55 @@ def _nearly_best(ranking: Ranking, score: NDArray[np.float64]) -> Ranking:
     return ranking.take(np.union1d(kept, first))
 
 
-def _every_place(view: View, query: Query, ids: Ids, options: Options) -> tuple[Ranking, NDArray[np.float64]]:
-    """All views of some pictures, best first, and what orders them: the best also by their fit off the grid.
+def _every_place(
+    state: SearchState, query: Query, ids: Ids, options: Options
+) -> tuple[Ranking, NDArray[np.float64]]:
+    """All windows of some pictures, best first, and what orders them: the best also by their fit off the
+    grid.
 
-    A small thing in a small view lies between the grid's scales and steps more often than a large one does.
+    A small thing in a small window lies between the grid's scales and steps more often than a large one does.
     """
-    every = every_view(view.collection, query, ids)
-    ranking, score = reordered(every, _order_scores(view, query, every, options))
-    close = settled(view.collection, query, ranking.take(slice(SETTLED)))
-    score[:SETTLED] = np.maximum(score[:SETTLED], _order_scores(view, query, close, options))
+    every = every_window(state.collection, query, ids)
+    ranking, score = reordered(every, _order_scores(state, query, every, options))
+    close = settled(state.collection, query, ranking.take(slice(SETTLED)))
+    score[:SETTLED] = np.maximum(score[:SETTLED], _order_scores(state, query, close, options))
     return reordered(ranking, score)
 
 
-def _order_scores(view: View, query: Query, ranking: Ranking, options: Options) -> NDArray[np.float64]:
+def _order_scores(
+    state: SearchState, query: Query, ranking: Ranking, options: Options
+) -> NDArray[np.float64]:
     return order_scores(
-        view.collection,
+        state.collection,
         query,
         ranking,
-        strength=options.clutter,
-        power=options.evenness,
-        is_line_art=view.is_line_art[ranking.ids],
+        strength=options.local_normalization,
+        power=options.coverage,
+        is_line_art=state.is_line_art[ranking.ids],
     )
 
 
-def _apart(view: View, sketch: Sketch, ranking: Ranking, mine: list[int]) -> list[Place]:
+def _apart(state: SearchState, sketch: Sketch, ranking: Ranking, mine: list[int]) -> list[Place]:
     """The places of one picture, best first, without those that are the same again."""
     places: list[Place] = []
     number = int(ranking.ids[mine[0]])
-    size = (int(view.width[number]), int(view.height[number]))
+    size = (int(state.width[number]), int(state.height[number]))
     for i in mine:
         names = ("scale", "mirrored", "rotation", "dx", "dy")
         grid = Pose(*(getattr(ranking, name)[i].item() for name in names))
-        pose = in_picture(grid, view.frames[ranking.rows[i]].tolist(), size)
+        pose = in_picture(grid, state.frames[ranking.rows[i]].tolist(), size)
         place = Place(round(float(ranking.score[i]), 6), pose, pose.box(sketch.points, size))
         if not any(overlap(place.box, other.box) > APART for other in places):
             places.append(place)
     return places
 
 
-def _hit(view: View, sketch: Sketch, number: int, places: list[Place], **known: Any) -> Hit:
-    identifier = view.id(number)
+def _hit(state: SearchState, sketch: Sketch, number: int, places: list[Place], **known: Any) -> Hit:
+    identifier = state.id(number)
     best = places[0]
     return Hit(
         id=identifier,
-        picture=view.path(number),
+        picture=state.path(number),
         score=best.score,
         scale=round(best.pose.scale, 4),
         mirrored=best.pose.mirrored,
@@ -213,10 +218,10 @@ def _hit(view: View, sketch: Sketch, number: int, places: list[Place], **known: 
         dx=round(best.pose.dx, 3),
         dy=round(best.pose.dy, 3),
         box=best.box,
-        width=int(view.width[number]),
-        height=int(view.height[number]),
+        width=int(state.width[number]),
+        height=int(state.height[number]),
         sketch=sketch,
-        thumbnail=lambda: view.thumbnail(identifier),
+        thumbnail=lambda: state.thumbnail(identifier),
         also=tuple(places[1:]),
         **known,
     )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sketchseek.depiction.tokens import ACROSS, CELLS, SCALES
+from sketchseek.embeddings.tokens import ACROSS, CELLS, SCALES
 
 BLOCK = 64
 

@@ -11,24 +11,24 @@ from sketchseek import Index
 from sketchseek.contours import strength_to_points
 from sketchseek.contours.detectors.canny import Canny
 from sketchseek.contours.drawing import Sketch
-from sketchseek.contours.made_up import random_curves
-from sketchseek.depiction.pictures import Rows
-from sketchseek.depiction.reference import Cohort, Reference, Usually
+from sketchseek.contours.synthetic import random_curves
+from sketchseek.embeddings.normalizer import Cohort, Reference, ScoreNormalizer
+from sketchseek.embeddings.pictures import Rows
 from sketchseek.evaluation.calibration import calibration_error, fit
 from sketchseek.evaluation.open_set import Trial, auroc
 from sketchseek.evaluation.planted import plant, random_background
 from sketchseek.search.confidence import (
     Model,
     hit_features,
+    likeness_features,
     models,
-    photograph_features,
     search_features,
 )
 from sketchseek.search.core import EVIDENCE, LIKENESS
-from sketchseek.search.opinion import Opinion, likeness
+from sketchseek.search.network_evidence import NetworkEvidence, likeness
 from sketchseek.search.options import Options
 from sketchseek.search.search import find, search
-from sketchseek.search.view import PictureContours, view_of
+from sketchseek.search.state import PictureContours, state_of
 from sketchseek.shape.settings import Settings
 
 N = 40
@@ -46,13 +46,13 @@ def contours(planted):
 
 
 @pytest.fixture(scope="module")
-def view(contours):
-    return view_of(contours, Settings.preset("compact"), smallest=0.6)
+def state(contours):
+    return state_of(contours, Settings.preset("compact"), min_object_size=0.6)
 
 
-def test_evidence_has_its_columns_and_confidence_falls(view, planted):
+def test_evidence_has_its_columns_and_confidence_falls(state, planted):
     for k in (1, 5, N, 3 * N):
-        answer = find(view, planted[0].sketch, Options(k))
+        answer = find(state, planted[0].sketch, Options(k))
         count = min(k, N)
         assert answer.evidence.shape == (count, len(EVIDENCE))
         assert np.isfinite(answer.evidence).all()
@@ -60,11 +60,11 @@ def test_evidence_has_its_columns_and_confidence_falls(view, planted):
         assert ((answer.confidence >= 0) & (answer.confidence <= 1)).all()
 
 
-def test_what_is_said_does_not_depend_on_how_much_is_asked_for(view, planted):
-    few, many = (find(view, planted[1].sketch, Options(k)) for k in (3, 20))
+def test_what_is_said_does_not_depend_on_how_much_is_asked_for(state, planted):
+    few, many = (find(state, planted[1].sketch, Options(k)) for k in (3, 20))
     np.testing.assert_allclose(few.confidence, many.confidence[:3])
     assert few.present == many.present
-    hits = search(view, planted[1].sketch, Options(3, offset=2))
+    hits = search(state, planted[1].sketch, Options(3, offset=2))
     assert hits.present == pytest.approx(many.present, abs=1e-6)
     assert [hit.confidence for hit in hits] == pytest.approx(many.confidence[2:5].tolist(), abs=1e-6)
 
@@ -73,18 +73,18 @@ def test_nor_on_hits_after_those_that_are_judged(planted):
     seen = [
         PictureContours(random_curves(i, closed=2), 400, 400, (0.0, 0.0, 400.0, 400.0)) for i in range(70)
     ]
-    many_pictures = view_of(seen, Settings.preset("compact"), smallest=0.6)
+    many_pictures = state_of(seen, Settings.preset("compact"), min_object_size=0.6)
     few, many = (find(many_pictures, planted[1].sketch, Options(k)) for k in (3, 70))
     np.testing.assert_allclose(few.evidence, many.evidence[:3])
     np.testing.assert_allclose(few.confidence, many.confidence[:3])
     assert few.present == many.present
 
 
-def test_what_is_there_is_likelier_there_than_what_is_not(view, contours, planted):
+def test_what_is_there_is_likelier_there_than_what_is_not(state, contours, planted):
     there, gone = [], []
     for i in range(12):
-        without = view_of(contours[:i] + contours[i + 1 :], view.settings, smallest=0.6)
-        there.append(search(view, planted[i].sketch, Options(1)).present)
+        without = state_of(contours[:i] + contours[i + 1 :], state.settings, min_object_size=0.6)
+        there.append(search(state, planted[i].sketch, Options(1)).present)
         gone.append(search(without, planted[i].sketch, Options(1)).present)
     assert auroc(np.array(there + gone), np.arange(24) < 12) > 0.8
 
@@ -94,20 +94,20 @@ def test_what_is_there_is_likelier_there_than_what_is_not(view, contours, plante
     [[[[0, 0], [3, 1]]], [[[0, 0], [2, 0], [2, 2]]]],
     ids=["a slip of the pen", "two short lines"],
 )
-def test_a_slip_of_the_pen_is_probably_not_there(view, strokes):
-    assert search(view, Sketch.from_strokes(strokes), Options(5)).present < 0.5
+def test_a_slip_of_the_pen_is_probably_not_there(state, strokes):
+    assert search(state, Sketch.from_strokes(strokes), Options(5)).present < 0.5
 
 
-def test_an_empty_collection_and_one_picture(view, contours, planted):
-    one = view_of(contours[5:6], view.settings, smallest=0.6)
+def test_an_empty_collection_and_one_picture(state, contours, planted):
+    one = state_of(contours[5:6], state.settings, min_object_size=0.6)
     hits = search(one, planted[0].sketch, Options())
     assert len(hits) == 1
     assert 0 <= hits.present < 0.5
     assert search(one, planted[5].sketch, Options()).present > hits.present
 
 
-def test_no_ranking_changes_by_it(view, planted):
-    answer = find(view, planted[2].sketch, Options(N))
+def test_no_ranking_changes_by_it(state, planted):
+    answer = find(state, planted[2].sketch, Options(N))
     assert (np.diff(answer.order) <= 1e-9).all()
 
 
@@ -119,7 +119,7 @@ def test_models_ship_and_are_json():
         assert len(model.present.weights) == len(search_features(nothing))
         assert (model.likeness is None) == (name == "shape")
         if model.likeness is not None:
-            assert len(model.likeness.weights) == len(photograph_features(nothing, np.zeros(len(LIKENESS))))
+            assert len(model.likeness.weights) == len(likeness_features(nothing, np.zeros(len(LIKENESS))))
         assert any(model.hit.weights)
 
 
@@ -129,9 +129,11 @@ def test_features_and_judgement_are_those_of_the_reference():
         evidence, said = rng.standard_normal((k, len(EVIDENCE))), rng.standard_normal(len(LIKENESS))
         evidence[:, EVIDENCE.index("line art")] = k == 4
         evidence[:, EVIDENCE.index("flat art share")] = 0.25
-        np.testing.assert_allclose(hit_features(evidence), judging.crossed(evidence))
+        np.testing.assert_allclose(hit_features(evidence), judging.interactions(evidence))
         np.testing.assert_allclose(search_features(evidence), judging.summary(evidence))
-        np.testing.assert_allclose(photograph_features(evidence, said), judging.likened(evidence, said))
+        np.testing.assert_allclose(
+            likeness_features(evidence, said), judging.likeness_features(evidence, said)
+        )
         for model in models().values():
             for heard in (None, said):
                 confidence, present = model.judge(evidence, heard)
@@ -169,17 +171,17 @@ def test_a_logistic_model_is_found_again_and_keeps_its_word():
 
 
 def test_chances_that_rise_share_their_mean():
-    np.testing.assert_allclose(judging.falling(np.array([0.9, 0.2, 0.6, 0.4])), [0.9, 0.4, 0.4, 0.4])
+    np.testing.assert_allclose(judging.isotonic(np.array([0.9, 0.2, 0.6, 0.4])), [0.9, 0.4, 0.4, 0.4])
     rng = np.random.default_rng(1)
-    many = judging.falling(rng.random(70))
+    many = judging.isotonic(rng.random(70))
     assert (np.diff(many) <= 1e-12).all()
     assert len(many) == 70
-    assert judging.falling(np.zeros(0)).shape == (0,)
+    assert judging.isotonic(np.zeros(0)).shape == (0,)
 
 
-def test_no_hit_is_likelier_than_the_thing_itself(view, planted):
+def test_no_hit_is_likelier_than_the_thing_itself(state, planted):
     for i in range(5):
-        answer = find(view, planted[i].sketch, Options(N))
+        answer = find(state, planted[i].sketch, Options(N))
         assert (answer.confidence <= answer.present).all()
 
 
@@ -199,13 +201,13 @@ def described():
     thing = rng.standard_normal(48)
     others = unit(rng.standard_normal((100, 48)))
     right = unit(thing + 0.7 * rng.standard_normal((12, 48)))
-    usually = Usually(Cohort.of(unit(rng.standard_normal((300, 48)))), others[50:])
-    return unit(thing + 0.7 * rng.standard_normal(48)), right, others[:50], usually
+    normalizer = ScoreNormalizer(Cohort.of(unit(rng.standard_normal((300, 48)))), others[50:])
+    return unit(thing + 0.7 * rng.standard_normal(48)), right, others[:50], normalizer
 
 
 def test_likeness_stands_out_where_the_thing_is(described):
-    query, right, others, usually = described
-    there, gone = (likeness(query, some[:10], some[:5], some, usually) for some in (right, others))
+    query, right, others, normalizer = described
+    there, gone = (likeness(query, some[:10], some[:5], some, normalizer) for some in (right, others))
     said = dict(zip(LIKENESS, zip(there, gone, strict=True), strict=True))
     for name in (
         "first five",
@@ -221,9 +223,9 @@ def test_likeness_stands_out_where_the_thing_is(described):
 
 
 def test_likeness_of_one_photograph(described):
-    query, right, _, usually = described
+    query, right, _, normalizer = described
     one = right[:1]
-    assert np.isfinite(likeness(query, one, one, one, usually)).all()
+    assert np.isfinite(likeness(query, one, one, one, normalizer)).all()
 
 
 @pytest.mark.parametrize(
@@ -238,16 +240,16 @@ def test_likeness_of_one_photograph(described):
     ids=["photographs", "flat art", "photographs far down", "mixed", "no hit"],
 )
 def test_likeness_speaks_of_photographs_alone(described, kinds, heard):
-    query, right, others, usually = described
-    reference = Reference(usually.cohort, others)
+    query, right, others, normalizer = described
+    reference = Reference(normalizer.cohort, others)
     rows = Rows(np.concatenate([right, others])[: len(kinds)], np.array(kinds, np.int64))
     asked = np.stack([query, query])
-    opinion = Opinion.of(
+    network_evidence = NetworkEvidence.of(
         "made up", asked, rows, rows, rows[40:], pictures=500, flat_art=0.3, reference=reference
     )
-    assert (opinion.likeness is not None) == heard
-    if opinion.likeness is not None:
-        assert np.isfinite(opinion.likeness).all()
+    assert (network_evidence.likeness is not None) == heard
+    if network_evidence.likeness is not None:
+        assert np.isfinite(network_evidence.likeness).all()
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
@@ -258,9 +260,9 @@ def test_likeness_is_heard_as_far_as_pictures_are_photographs(share):
     features, said = rng.standard_normal((5, len(EVIDENCE))), rng.standard_normal(len(LIKENESS))
     features[:, [EVIDENCE.index("line art"), EVIDENCE.index("flat art share")]] = 0.0, share
     odds = float(alone.present.log_odds(search_features(features)))
-    other = float(alone.likeness.log_odds(photograph_features(features, said)))
+    other = float(alone.likeness.log_odds(likeness_features(features, said)))
     _, present = model.judge(features, said)
-    expected = odds + (1 - share) * judging.SAY * (other - odds)
+    expected = odds + (1 - share) * judging.LIKENESS_WEIGHT * (other - odds)
     assert np.log(present / (1 - present)) == pytest.approx(expected, abs=1e-6)
     assert model.judge(features)[1] == pytest.approx(1 / (1 + np.exp(-odds)))
 
@@ -276,5 +278,5 @@ def test_slips_among_photographs_that_a_network_saw(tmp_path):
     scrawl = np.random.default_rng(3).uniform(0, 100, (40, 2)).tolist()
     for strokes in ([[[0, 0], [3, 1]]], [[[0, 0], [2, 0], [2, 2]]], [scrawl]):
         sketch = Sketch.from_strokes(strokes)
-        assert find(index.view, sketch, Options(4)).likeness is not None
+        assert find(index.state, sketch, Options(4)).likeness is not None
         assert index.search(sketch).present < 0.35, strokes

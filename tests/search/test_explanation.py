@@ -12,9 +12,9 @@ from sketchseek.contours import strength_to_points
 from sketchseek.contours.detectors.canny import Canny
 from sketchseek.contours.drawing import Sketch
 from sketchseek.evaluation.planted import plant, random_background
-from sketchseek.output.explained import explained_json, explained_png, sentence
 from sketchseek.search.explanation import explain
-from sketchseek.search.view import PictureContours, view_of
+from sketchseek.search.explanation_image import explained_json, explained_png, sentence
+from sketchseek.search.state import PictureContours, state_of
 from sketchseek.shape.settings import Settings
 
 
@@ -25,26 +25,26 @@ def planted():
 
 
 @pytest.fixture(scope="module")
-def view(planted):
+def state(planted):
     contours = PictureContours.whole(strength_to_points(Canny()(planted.pixels)), planted.pixels)
-    return view_of([contours], Settings.preset("precise"))
+    return state_of([contours], Settings.preset("precise"))
 
 
-def test_the_whole_of_a_shape_that_is_there_meets_contours(view, planted):
-    found = explain(view, planted.sketch)
+def test_the_whole_of_a_shape_that_is_there_meets_contours(state, planted):
+    found = explain(state, planted.sketch)
     assert (found.support > 0.25).mean() > 0.9
-    assert found.evenness > 0.9
+    assert found.coverage > 0.9
     assert found.surface.max() == pytest.approx(found.hit.score, abs=1e-3)
     x0, y0, x1, y1 = planted.box
     assert (np.abs(found.met.min(axis=0) - [x0, y0]) < 25).all()
     assert (np.abs(found.met.max(axis=0) - [x1, y1]) < 25).all()
 
 
-def test_a_part_that_is_not_there_does_not(view, planted):
+def test_a_part_that_is_not_there_does_not(state, planted):
     outline = planted.sketch.strokes[0]
     tail = outline[-1] + np.linspace(0, 1, 40)[:, None] * np.array([250.0, -300.0])
-    more = explain(view, Sketch.from_strokes([outline, tail.astype(np.float32)]))
-    assert more.evenness < explain(view, planted.sketch).evenness
+    more = explain(state, Sketch.from_strokes([outline, tail.astype(np.float32)]))
+    assert more.coverage < explain(state, planted.sketch).coverage
     assert (more.support < 0.25).mean() > 0.1
 
 
@@ -71,14 +71,14 @@ def test_the_command_draws_it(tmp_path, planted, capsys):
     assert "Cannot write" in capsys.readouterr().err
 
 
-def test_patches_lie_in_the_picture_in_its_pixels(view, planted):
+def test_patches_lie_in_the_picture_in_its_pixels(state, planted):
     met = np.array([[0, 0, 0.5, 0.25, 0.6], [0.5, 0.25, 1, 1, 0.1]], np.float32)
-    found = explain(view, planted.sketch, patches=met)
+    found = explain(state, planted.sketch, patches=met)
     height, width = planted.pixels.shape[:2]
     assert found.patches[1].tolist() == pytest.approx([width / 2, height / 4, width, height, 0.1])
     assert json.loads(explained_json(found))["patches"][0][:4] == [0, 0, width / 2, height / 4]
     assert sentence(found).endswith("50% of its patches alike")
-    plain = explain(view, planted.sketch)
+    plain = explain(state, planted.sketch)
     assert "patches" not in json.loads(explained_json(plain))
     points = strength_to_points(Canny()(planted.pixels))
     assert explained_png(found, planted.pixels, points) != explained_png(plain, planted.pixels, points)

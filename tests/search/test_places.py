@@ -6,19 +6,19 @@ from functools import partial
 import numpy as np
 import pytest
 
-from reference.clutter import share_inside
+from reference.coverage import coverage, densities
 from reference.energy import energy_cells
-from reference.evenness import densities, evenness
+from reference.local_normalization import share_inside
 from reference.order import order_scores
 from reference.steps import overlap
 from sketchseek.contours import Sketch
-from sketchseek.contours.made_up import outline_points, random_curves, random_shape
 from sketchseek.contours.points import Points
+from sketchseek.contours.synthetic import outline_points, random_curves, random_shape
 from sketchseek.search.collection import Collection
 from sketchseek.search.options import Options
-from sketchseek.search.ranking import METHODS, every_view, located, rank
+from sketchseek.search.ranking import METHODS, every_window, located, rank
 from sketchseek.search.search import find, search
-from sketchseek.search.view import PictureContours, view_of
+from sketchseek.search.state import PictureContours, state_of
 from sketchseek.shape.query import Query, turned_fit, turns
 from sketchseek.shape.settings import Settings
 
@@ -57,12 +57,12 @@ def pictures(sketch):
 
 
 @pytest.fixture(scope="module")
-def view(pictures):
-    return view_of(pictures, SETTINGS)
+def state(pictures):
+    return state_of(pictures, SETTINGS)
 
 
-def test_a_small_thing_is_found_and_placed_where_it_is(view, sketch):
-    hits = search(view, sketch, Options(2))
+def test_a_small_thing_is_found_and_placed_where_it_is(state, sketch):
+    hits = search(state, sketch, Options(2))
     assert {hit.id for hit in hits} == {"3", "7"}
     hit = next(hit for hit in hits if hit.id == "3")
     assert hit.scale == pytest.approx(0.35, rel=0.1)
@@ -72,14 +72,14 @@ def test_a_small_thing_is_found_and_placed_where_it_is(view, sketch):
 
 
 def test_whole_pictures_alone_do_not_find_it(pictures, sketch):
-    alone = view_of(pictures, SETTINGS, smallest=0.6)
+    alone = state_of(pictures, SETTINGS, min_object_size=0.6)
     assert not alone.collection.has_windows
     assert len(alone.collection.engine) == len(pictures)
     assert search(alone, sketch, Options(1))[0].scale >= 0.6
 
 
-def test_further_places_come_with_the_hit(view, sketch):
-    hit = next(hit for hit in search(view, sketch, Options(3)) if hit.id == "7")
+def test_further_places_come_with_the_hit(state, sketch):
+    hit = next(hit for hit in search(state, sketch, Options(3)) if hit.id == "7")
     assert len(hit.also) == 1
     places = sorted([(hit.box[0], hit.mirrored), (hit.also[0].box[0], hit.also[0].pose.mirrored)])
     assert [mirrored for _, mirrored in places] == [False, True]
@@ -92,33 +92,33 @@ def test_further_places_come_with_the_hit(view, sketch):
     assert (outline <= np.array([x1, y1]) + 1).all()
 
 
-def test_ids_are_pictures_and_rows_are_views(view, sketch):
+def test_ids_are_pictures_and_rows_are_views(state, sketch):
     query = Query.of(sketch.points, SETTINGS)
     for k in (None, 5):
-        found = rank(view.collection, query, k=k)
-        assert len(set(found.ids.tolist())) == len(found) == (len(view) if k is None else k)
-        np.testing.assert_array_equal(view.collection.pictures[found.rows], found.ids)
-    every = every_view(view.collection, query, np.arange(len(view)))
-    weighted = view.collection.weighted(every.score, every.rows)
-    best = [weighted[every.ids == i].max() for i in range(len(view))]
-    all_of_them = rank(view.collection, query)
+        found = rank(state.collection, query, k=k)
+        assert len(set(found.ids.tolist())) == len(found) == (len(state) if k is None else k)
+        np.testing.assert_array_equal(state.collection.pictures[found.rows], found.ids)
+    every = every_window(state.collection, query, np.arange(len(state)))
+    weighted = state.collection.weighted(every.score, every.rows)
+    best = [weighted[every.ids == i].max() for i in range(len(state))]
+    all_of_them = rank(state.collection, query)
     np.testing.assert_array_equal(all_of_them.ids, np.argsort(-np.array(best), kind="stable"))
     np.testing.assert_array_equal(found.rows, all_of_them.rows[:5])
-    assert len(order_scores(view.collection, query, found.take(slice(0)))) == 0
+    assert len(order_scores(state.collection, query, found.take(slice(0)))) == 0
     some = np.array([7, 2, 9])
-    np.testing.assert_array_equal(located(view.collection, query, some).ids, some)
+    np.testing.assert_array_equal(located(state.collection, query, some).ids, some)
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_every_method_answers_with_pictures(view, sketch, method):
-    answer = find(view, sketch, Options(4, method=method))
+def test_every_method_answers_with_pictures(state, sketch, method):
+    answer = find(state, sketch, Options(4, method=method))
     assert len(set(answer.pictures.tolist())) == 4
     assert answer.pictures[0] in (3, 7)
     assert (np.diff(answer.order) <= 0).all()
 
 
-def test_rows_of_pictures_in_any_order(view):
-    collection = view.collection
+def test_rows_of_pictures_in_any_order(state):
+    collection = state.collection
     rows = collection.rows_of(np.array([5, 0, 5]))
     np.testing.assert_array_equal(np.unique(collection.pictures[rows]), [0, 5])
     assert len(rows) == 2 * (collection.pictures == 5).sum() + (collection.pictures == 0).sum()
@@ -149,11 +149,11 @@ def test_a_drawing_of_which_half_is_there_is_uneven():
     collection = Collection.of([shape, half, joined(shape, random_curves(4, 3))], SETTINGS)
     query = Query.of(shape, SETTINGS)
     found = located(collection, query, np.arange(3))
-    all_of_it, part, among_others = evenness(collection, query, found)
+    all_of_it, part, among_others = coverage(collection, query, found)
     assert all_of_it > 0.97
     assert among_others > 0.9
     assert part < 0.9
-    assert (evenness(collection, query, found) <= 1 + 1e-6).all()
+    assert (coverage(collection, query, found) <= 1 + 1e-6).all()
 
 
 def test_small_windows_have_to_be_matched_more_evenly():
@@ -186,9 +186,9 @@ def test_turned_hits_are_looked_at_where_they_were_found():
     query = Query.of(shape, SETTINGS, rotations=(-0.5, 0.0, 0.5))
     found = rank(collection, query)
     assert found.rotation[0] == pytest.approx(0.5)
-    right = evenness(collection, query, found)
+    right = coverage(collection, query, found)
     assert right > 0.93
-    assert evenness(collection, query, replace(found, mirrored=~found.mirrored)) < right - 0.1
+    assert coverage(collection, query, replace(found, mirrored=~found.mirrored)) < right - 0.1
 
 
 def test_turned_by_any_angle_it_is_found_and_drawn_turned(sketch):
@@ -196,8 +196,8 @@ def test_turned_by_any_angle_it_is_found_and_drawn_turned(sketch):
     others = [sketch_of(50 + i).points.scaled(0.8) for i in range(12)]
     tilted = sketch.points.rotated(np.deg2rad(-11)).scaled(0.8)
     seen = [contours(joined(points)) for points in (*others, turned, tilted)]
-    view = view_of(seen, SETTINGS)
-    upright, little, every = (search(view, sketch, Options(2, turn=turn)) for turn in (0, 15, 180))
+    state = state_of(seen, SETTINGS)
+    upright, little, every = (search(state, sketch, Options(2, turn=turn)) for turn in (0, 15, 180))
     assert upright[0].rotation == 0
     assert little[0].id == "13"
     assert little[0].to_dict()["rotation"] == pytest.approx(-11, abs=4)
@@ -240,7 +240,7 @@ def test_a_turned_drawing_may_be_larger_than_an_upright_one():
     bar = Sketch.from_strokes([[[0, 0], [400, 40], [400, 0], [0, 40], [0, 0]]])
     diagonal = bar.points.rotated(np.deg2rad(45)).scaled(1.35)
     others = [sketch_of(50 + i).points for i in range(8)]
-    view = view_of([contours(joined(p)) for p in (*others, diagonal)], SETTINGS)
-    (hit,) = search(view, bar, Options(1, turn=180))
+    state = state_of([contours(joined(p)) for p in (*others, diagonal)], SETTINGS)
+    (hit,) = search(state, bar, Options(1, turn=180))
     assert hit.id == "8"
     assert hit.scale == pytest.approx(1.35, rel=0.08)

@@ -9,7 +9,7 @@ from reference.engine import ReferenceEngine
 from reference.placing import refine
 from sketchseek.contours import strength_to_points
 from sketchseek.contours.detectors import get_detector
-from sketchseek.contours.made_up import random_curves
+from sketchseek.contours.synthetic import random_curves
 from sketchseek.evaluation.metrics import box_iou
 from sketchseek.evaluation.planted import plant, random_background
 from sketchseek.evaluation.separate_kernels import SeparateKernels
@@ -17,7 +17,7 @@ from sketchseek.search.collection import Collection
 from sketchseek.search.options import Options
 from sketchseek.search.ranking import best_first, rank
 from sketchseek.search.search import search
-from sketchseek.search.view import PictureContours, view_of
+from sketchseek.search.state import PictureContours, state_of
 from sketchseek.shape.descriptor import norms
 from sketchseek.shape.query import Query, turned_fit
 from sketchseek.shape.settings import Settings, X, Y
@@ -121,10 +121,10 @@ def test_more_scales_and_rotations_search_the_same_vectors(collection: Collectio
     drawing = random_curves(900, closed=1)
     size = 0.45 * turned_fit(drawing, 0.15)
     alone = Collection.of([drawing.rotated(0.15).scaled(size).translated(60, 30)], COMPACT, "float32")
-    usual = rank(alone, Query.of(drawing, COMPACT)).score[0]
+    background = rank(alone, Query.of(drawing, COMPACT)).score[0]
     query = Query.of(drawing, more, rotations=(-0.15, 0.0, 0.15))
     found = rank(alone.with_settings(more), query)
-    assert found.score[0] > max(0.9, usual + 0.1)
+    assert found.score[0] > max(0.9, background + 0.1)
     assert (found.scale[0], found.rotation[0]) == pytest.approx((size, 0.15))
     assert (rank(wider, query).score >= 0).all()
 
@@ -164,10 +164,10 @@ def test_planted_shapes_come_first_and_are_placed() -> None:
     shapes = [plant(random_background(rng), rng, blur=4.0) for _ in range(24)]
     pictures = [shape.pixels for shape in shapes] + [random_background(rng) for _ in range(24)]
     contours = [PictureContours.whole(strength_to_points(detector(p)), p) for p in pictures]
-    view = view_of(contours, COMPACT)
+    state = state_of(contours, COMPACT)
     first, overlaps = 0, []
     for number, shape in enumerate(shapes):
-        (hit,) = search(view, shape.sketch, Options(1, clutter=0.0))
+        (hit,) = search(state, shape.sketch, Options(1, local_normalization=0.0))
         found = hit.id == str(number)
         first += found
         overlaps.append(float(box_iou(hit.box, [shape.box])[0]) if found else 0.0)

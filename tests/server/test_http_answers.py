@@ -175,7 +175,7 @@ def test_an_upload_takes_little_memory(start_server: Callable, crowd: Path) -> N
 
 
 def test_a_page_of_hits_is_small_whatever_was_drawn(crowd: Path) -> None:
-    from sketchseek.output.html import page
+    from sketchseek.search.html import page
 
     index = Index.open(crowd)
     sketch = Sketch.load(large_drawings()["curves"])

@@ -289,7 +289,7 @@ def test_why_in_a_sentence_with_numbers_for_whom_asks(client: TestClient, star: 
     body = {"strokes": star, "mirror": True, "id": known["star.jpg"]}
     said = client.post("/api/explain", json=body, headers={"accept": "application/json"}).json()
     assert said["sentence"] == "Nearly all of your outline meets edges here."
-    assert "evenness" in said["details"]
+    assert "coverage" in said["details"]
     x, y, support = np.array(said["points"]).T
     assert 0 <= support.min() <= support.max() <= 1
     with Image.open(io.BytesIO(client.get(f"/api/pictures/{known['star.jpg']}").content)) as picture:

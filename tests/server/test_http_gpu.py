@@ -32,7 +32,7 @@ def test_searches_at_once_share_passes_and_are_answered_as_alone(
     shape_pictures: Path, tmp_path: Path, star: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     where = tmp_path / "index"
-    Index.create(where, "compact", detector="canny", smallest=0.6).add([shape_pictures])
+    Index.create(where, "compact", detector="canny", min_object_size=0.6).add([shape_pictures])
     # Fewer than there are pictures: the engine has to choose.
     monkeypatch.setattr("sketchseek.search.search._engine", SimpleNamespace(wanted=lambda *_: 3))
     asked = [stretched(star, 1 + 0.2 * i) for i in range(AT_ONCE)]

@@ -11,9 +11,9 @@ from starlette.testclient import TestClient
 
 from made_volumes import lines, pdf
 from sketchseek import Index
-from sketchseek.contours import volumes
-from sketchseek.publish.names import Label, labelled
 from sketchseek.server.app import create_app
+from sketchseek.sources import volumes
+from sketchseek.web.published_names import Label, labelled
 
 pytestmark = pytest.mark.skipif(not volumes.can_read_pdf(), reason="the extra pdf is not installed")
 SHAPES = [

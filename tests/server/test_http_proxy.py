@@ -1,4 +1,4 @@
-"""Behind a proxy: under a path of its own, and whom to believe about who asks."""
+"""ProxyHeaders a proxy: under a path of its own, and whom to believe about who asks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 from sketchseek.errors import SketchseekError
 from sketchseek.server.app import create_app
-from sketchseek.server.proxy import Behind, checked_prefix
+from sketchseek.server.proxy import ProxyHeaders, checked_prefix
 
 FORGED = "203.0.113.9"
 
@@ -109,7 +109,7 @@ def test_a_trusted_proxy_says_who_asks(
     ],
 )
 def test_who_asks(said: str, client: str) -> None:
-    assert Behind(None, proxies=["127.0.0.1"]).visitor("127.0.0.1", [said]) == client  # type: ignore[arg-type]
+    assert ProxyHeaders(None, proxies=["127.0.0.1"]).visitor("127.0.0.1", [said]) == client  # type: ignore[arg-type]
 
 
 def test_names_and_https_of_a_proxy(shape_index: Path) -> None:
@@ -157,4 +157,4 @@ def test_prefixes_and_proxies_are_checked() -> None:
         "", "", "/draw", "/a.b/c-d", "/apiary",
     ]  # fmt: skip
     with pytest.raises(SketchseekError, match="address"):
-        Behind(None, proxies=["proxy.example"])  # type: ignore[arg-type]
+        ProxyHeaders(None, proxies=["proxy.example"])  # type: ignore[arg-type]

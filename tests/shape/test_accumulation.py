@@ -7,8 +7,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed: `make test-gpu` installs it")
 
-from sketchseek.contours.made_up import random_curves  # noqa: E402
 from sketchseek.contours.points import Points  # noqa: E402
+from sketchseek.contours.synthetic import random_curves  # noqa: E402
 from sketchseek.shape.accumulation import describe_together  # noqa: E402
 from sketchseek.shape.descriptor import describe, encode  # noqa: E402
 from sketchseek.shape.settings import PRESETS, Settings  # noqa: E402

@@ -9,7 +9,7 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from reference.alignment import align, align_near, align_projection, climb
-from sketchseek.contours.made_up import random_curves
+from sketchseek.contours.synthetic import random_curves
 from sketchseek.errors import SketchseekError
 from sketchseek.shape.descriptor import describe, norms, projection
 from sketchseek.shape.polynomial import (

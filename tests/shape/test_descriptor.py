@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from sketchseek.contours.made_up import random_curves
 from sketchseek.contours.points import Points
+from sketchseek.contours.synthetic import random_curves
 from sketchseek.shape.descriptor import decode, describe, encode, mirror_signs, norms
 from sketchseek.shape.query import Query
 from sketchseek.shape.settings import FULL, PRESETS, RADIANS, Settings, X, Y

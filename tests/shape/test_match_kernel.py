@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sketchseek.contours.made_up import random_curves
+from sketchseek.contours.synthetic import random_curves
 from sketchseek.maps import HarmonicMap, JointMap, MatchKernel
 from sketchseek.maps.base import FeatureMap
 from sketchseek.shape.descriptor import describe, norms

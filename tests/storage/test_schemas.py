@@ -50,7 +50,7 @@ def test_it_is_searched_as_it_is_and_finds_the_same_once_upgraded(place: Path, s
     upgraded = Index.open(place)
     assert upgraded.store.current.schema == SCHEMA_VERSION
     assert (found(upgraded, SQUARE), found(upgraded, DISC)) == (square, disc)
-    assert upgraded.recipe.without_tokens() == index.recipe.without_tokens()
+    assert upgraded.config.without_tokens() == index.config.without_tokens()
     assert [upgraded.thumbnail(hit.id) for hit in upgraded.search(Sketch.from_strokes(SQUARE), blend=0)] == (
         thumbnails
     )

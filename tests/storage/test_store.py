@@ -25,7 +25,7 @@ from sketchseek.storage.location import Location
 from sketchseek.storage.schema import (
     SCHEMA_VERSION,
     Expansion,
-    Recipe,
+    IndexConfig,
     added_since,
     schema_of,
     thumbnail_sum,
@@ -33,10 +33,10 @@ from sketchseek.storage.schema import (
 from sketchseek.storage.snapshot import Snapshot
 from sketchseek.storage.store import Change, Store, Version
 
-RECIPE = Recipe("compact", {"frequencies": [0.0, 1.5]}, 4, 9, "canny", "1")
+RECIPE = IndexConfig("compact", {"frequencies": [0.0, 1.5]}, 4, 9, "canny", "1")
 
 
-def rows(ids: Sequence[str], recipe: Recipe = RECIPE, **columns: Sequence[Any]) -> pa.Table:
+def rows(ids: Sequence[str], config: IndexConfig = RECIPE, **columns: Sequence[Any]) -> pa.Table:
     n = len(ids)
     values: dict[str, Any] = {
         "id": ids,
@@ -61,7 +61,7 @@ def rows(ids: Sequence[str], recipe: Recipe = RECIPE, **columns: Sequence[Any]) 
         "keywords": [f"word {i}" for i in ids],
         **columns,
     }
-    schema = schema_of(recipe)
+    schema = schema_of(config)
     return pa.Table.from_arrays([pa.array(values[f.name], f.type) for f in schema], schema=schema)
 
 
@@ -82,7 +82,7 @@ def test_rows_come_back_and_the_recipe_with_them(store: Store) -> None:
     add(store, "a", "b")
     again = Store.open(store.location.text)
     assert ids_in(again) == ["a", "b"]
-    assert again.recipe == RECIPE
+    assert again.config == RECIPE
     assert again.version == store.version == store.location.latest_version()
 
 
@@ -391,7 +391,7 @@ def test_an_upgrade_is_on_disk_before_it_is_acknowledged_and_happens_once(
     again.upgrade()
     assert {f.path for f in again.dataset.get_fragments()[0].data_files()} & {*map(os.path.basename, synced)}
     assert again.location.manifests()[0].name in map(os.path.basename, synced)
-    assert (again.current.schema, again.recipe) == (SCHEMA_VERSION, RECIPE)
+    assert (again.current.schema, again.config) == (SCHEMA_VERSION, RECIPE)
     version = again.version
     again.upgrade()
     assert again.version == version
@@ -425,7 +425,7 @@ def test_what_the_disk_says_becomes_a_sentence(store: Store, text: str, sentence
 def test_expansion_can_be_named_later(store: Store) -> None:
     store.set_expansion(Expansion("net", "7", 3))
     add(store, "a")
-    assert Store.open(store.location.text).recipe.expansion == Expansion("net", "7", 3)
+    assert Store.open(store.location.text).config.expansion == Expansion("net", "7", 3)
 
 
 def test_an_object_store_works_the_same(tmp_path: Path) -> None:
@@ -472,13 +472,13 @@ class TestSnapshot:
     def test_a_file_gives_back_what_was_saved(self, store: Store) -> None:
         store.set_expansion(Expansion("net", "7", 3))
         vector = np.array([1, 2, 3], np.float16).tobytes()
-        table = rows(["a", "b"], store.recipe, expansion=[vector, None])
+        table = rows(["a", "b"], store.config, expansion=[vector, None])
         store.commit(lambda: Change(table))
         saved = Snapshot.of(store)
         saved.save(store.location)
         loaded = Snapshot.load(store.location, store.current.identity)
         assert loaded is not None
-        assert loaded.recipe == store.recipe
+        assert loaded.config == store.config
         for name in ("ids", "paths", "path_ends", "width", "height", "codes", "norms", "frames", "expansion"):
             np.testing.assert_array_equal(getattr(loaded, name), getattr(saved, name))
         assert loaded.is_intact()
@@ -506,7 +506,7 @@ class TestSnapshot:
         monkeypatch.setattr(snapshot_module, "COPIED_BYTES", copied_bytes)
         store.set_expansion(Expansion("net", "7", 3))
         vector = np.array([1, 2, 3], np.float16).tobytes()
-        store.commit(lambda: Change(rows(["a", "b"], store.recipe, expansion=[vector, None])))
+        store.commit(lambda: Change(rows(["a", "b"], store.config, expansion=[vector, None])))
         Snapshot.of(store).save(store.location)
         file = store.location.folder / f"snapshot-{store.current.identity}.bin"
         whole = file.read_bytes()

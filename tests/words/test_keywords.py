@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 from PIL import ExifTags, Image
 
 from sketchseek import Index
-from sketchseek.indexing.worker import Reader, Same, Task
+from sketchseek.indexing.worker import Reader, Task, Unchanged
 from sketchseek.storage.store import Store
 from sketchseek.words.keywords import LONGEST, MOST, iptc_texts, read_keywords, xmp_texts
 
 XMP = """<?xpacket begin="" id="W5M0MpCehiHzreSzNTczkc9d"?>
 <x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
-<rdf:Description rdf:about="" xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:xmp="http://ns.adobe.com/xap/1.0/"
- xmlns:photoshop="http://ns.adobe.com/photoshop/1.0/" xmlns:lr="http://ns.adobe.com/lightroom/1.0/"
- xmp:CreatorTool="darktable" photoshop:Headline="Wet day">
+<rdf:Description rdf:about="" xmlns:dc="http://purl.org/dc/elements/1.1/"
+ xmlns:xmp="http://ns.adobe.com/xap/1.0/" xmlns:photoshop="http://ns.adobe.com/photoshop/1.0/"
+ xmlns:lr="http://ns.adobe.com/lightroom/1.0/" xmp:CreatorTool="darktable" photoshop:Headline="Wet day">
 {}
 </rdf:Description></rdf:RDF></x:xmpmeta><?xpacket end="w"?>"""
 SUBJECTS = (
@@ -145,8 +145,8 @@ def run(index, folder):
     """Index in this process."""
 
     class Here:
-        def __init__(self, recipe, *_):
-            self.reader = Reader(recipe)
+        def __init__(self, config, *_):
+            self.reader = Reader(config)
 
         def __enter__(self):
             return self
@@ -168,8 +168,8 @@ def test_the_next_run_reads_keywords_and_no_pixel(kept, monkeypatch):
     known = Store.open(index.location).table(["digest"])["digest"].to_pylist()
     monkeypatch.setattr(Image.Image, "load", None)
     monkeypatch.setattr("sketchseek.contours.picture_contours", None)
-    found = Reader(index.recipe)(Task(bytes(folder / "1.jpg"), known[0], lacks_keywords=True))
-    assert isinstance(found, Same)
+    found = Reader(index.config)(Task(bytes(folder / "1.jpg"), known[0], lacks_keywords=True))
+    assert isinstance(found, Unchanged)
     assert found.keywords == "Umbrellas\nA wet day, 2024"
     assert run(index, folder).unchanged == 2
     for opened in (index, Index.open(index.location)):

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sketchseek.depiction import efficientnet
-from sketchseek.depiction.describers import _learned
-from sketchseek.depiction.weights import read_tensors
+from sketchseek.embeddings.encoders import _learned
 from sketchseek.errors import SketchseekError
+from sketchseek.networks import efficientnet
+from sketchseek.networks.weights import read_tensors
 from sketchseek.words.directions import directions_of, packed, query_vector, unpacked
 from sketchseek.words.meaning import Dictionary
 from sketchseek.words.table import WordTable, pack, shipped_table

@@ -22,9 +22,10 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
-from networks import NETWORKS, Tensors
 from PIL import Image
 from torch import nn
+
+from networks import NETWORKS, Tensors
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 STEPS = {"efficientnet": 250, "dinov2": 600}
@@ -175,11 +176,11 @@ def train_art(network: nn.Module, data: dict, steps: int, rough: float = 0.0) ->
     drawings, art = copy.deepcopy(network), copy.deepcopy(network)
     photos = Photos(data, rough)
     pictures = torch.cat([network.photo(torch.tensor(p, device=DEVICE)) for p in data["emoji_pictures"]])
-    usual = data["emoji"].mean(0)
-    before = F.normalize(data["emoji"] - usual, dim=1)
+    background = data["emoji"].mean(0)
+    before = F.normalize(data["emoji"] - background, dim=1)
     teacher = before @ before.T / TEMPERATURE
     now = before.clone()  # of each emoji, as the art side saw it last
-    centres = [nn.Parameter(describe(network, data["drawing"]).mean(0)), nn.Parameter(usual.clone())]
+    centres = [nn.Parameter(describe(network, data["drawing"]).mean(0)), nn.Parameter(background.clone())]
     learner = Learner([drawings, art], centres, steps)
     for _ in learner.steps():
         drawn, lines = photos.some()

@@ -16,9 +16,9 @@ import cv2
 import numpy as np
 
 from sketchseek.contours.drawing import Sketch
-from sketchseek.contours.picture import load_picture
 from sketchseek.errors import SketchseekError
 from sketchseek.evaluation.datasets import data_folder
+from sketchseek.sources.picture import load_picture
 
 SIDE, LONGER = 320, 280
 QUALITY = 75

@@ -1,7 +1,7 @@
 """What a network sees in drawings and photographs of all kinds of things, added to what it learned.
 
-    python training/drawings/reference.py efficientnet src/sketchseek/depiction/data/efficientnet.npz
-    python training/drawings/reference.py dinov2 src/sketchseek/depiction/data/dinov2.npz
+    python training/drawings/reference.py efficientnet src/sketchseek/embeddings/data/efficientnet.npz
+    python training/drawings/reference.py dinov2 src/sketchseek/embeddings/data/dinov2.npz
     python training/drawings/reference.py efficientnet training/drawings/heldout.npz --held-out
     python training/drawings/reference.py dinov2 training/drawings/heldout.npz --held-out
 
@@ -17,11 +17,11 @@ from pathlib import Path
 import numpy as np
 
 from sketchseek.contours.drawing import Sketch
-from sketchseek.contours.picture import load_picture
-from sketchseek.depiction import get_describer
-from sketchseek.depiction.reference import RANK, Cohort, Reference
-from sketchseek.depiction.weights import Tensors, read_tensors
+from sketchseek.embeddings import get_encoder
+from sketchseek.embeddings.normalizer import RANK, Cohort, Reference
 from sketchseek.evaluation.datasets import data_folder
+from sketchseek.networks.weights import Tensors, read_tensors
+from sketchseek.sources.picture import load_picture
 
 PHOTOGRAPHS = 12
 """Of each category."""
@@ -29,16 +29,16 @@ ASKED_FOR = {"piano", "tree"}
 
 
 def reference(network: str, learned: Tensors | None, leave_out: set[str]) -> Reference:
-    describer = get_describer(network, learned=learned)
+    encoder = get_encoder(network, learned=learned)
     folder = data_folder() / "sketchy-train"
     drawings, photographs = [], []
     for category in sorted(p.name for p in (folder / "sketches").iterdir() if p.name not in leave_out):
         for path in sorted((folder / "sketches" / category).iterdir()):
-            drawings.append(describer.drawing(Sketch.load(path).strokes, [0])[0])
+            drawings.append(encoder.drawing(Sketch.load(path).strokes, [0])[0])
         for path in sorted((folder / "photos" / category).iterdir())[:PHOTOGRAPHS]:
-            photographs.append(describer(load_picture(path).pixels)[:-1])
+            photographs.append(encoder(load_picture(path).pixels)[:-1])
         print(category, len(drawings), len(photographs), flush=True)
-    centred = np.array(photographs) - describer.usual[0]
+    centred = np.array(photographs) - encoder.prior[0]
     centred /= np.linalg.norm(centred, axis=1, keepdims=True)
     return Reference(Cohort.of(np.array(drawings), RANK), centred)
 

@@ -108,8 +108,8 @@ def today(folder: Path, index_at: Path, asked: list[dict]) -> tuple[list[str], n
     """The pictures; z-scores (questions, pictures) of what ships, not expanded, and of shape alone."""
     index = Index.open(index_at) if index_at.exists() else Index.create(index_at, expansion=True)
     index.add([folder])
-    view = index.view
-    pictures = [str(Path(view.path(i)).relative_to(folder)) for i in range(len(view))]
+    state = index.state
+    pictures = [str(Path(state.path(i)).relative_to(folder)) for i in range(len(state))]
     scores = []
     for at, question in enumerate(asked):
         sketch = (
@@ -120,7 +120,7 @@ def today(folder: Path, index_at: Path, asked: list[dict]) -> tuple[list[str], n
         pair = []
         for blend in (None, 0):
             options = Options(k=len(pictures), expand=0, blend=blend)
-            answer = find(view, sketch, options, count=len(pictures), place=False)
+            answer = find(state, sketch, options, count=len(pictures), place=False)
             score = np.full(len(pictures), np.nan)
             score[answer.pictures] = answer.order
             score[np.isnan(score)] = np.nanmin(score)

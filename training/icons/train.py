@@ -21,7 +21,6 @@ from network import DIMENSION, Eye
 from parts import CHOOSE, LEVELS, TRAIN, parts, unpacked
 from torch import Tensor, nn
 from torch.nn import functional
-
 from views import doodle_views, icon_views, rough_views
 
 SHAPES = {
@@ -161,12 +160,12 @@ class Data:
         ]
         if n_doodled:
             own = labels[:n_doodled]
-            for view in drawn:
+            for state in drawn:
                 i = (
                     self.doodle_start[own]
                     + (torch.rand(n_doodled, device=self.device) * self.doodle_count[own]).long()
                 )
-                view[:n_doodled] = doodle_views(self.doodle_ink[i][:, None].float() / LEVELS)
+                state[:n_doodled] = doodle_views(self.doodle_ink[i][:, None].float() / LEVELS)
         return torch.cat(views + drawn), labels
 
     def picture(self, i: Tensor) -> Tensor:

@@ -16,13 +16,13 @@ from pathlib import Path
 import numpy as np
 
 from sketchseek.contours.drawing import Sketch
-from sketchseek.contours.picture import load_picture
-from sketchseek.depiction import get_describer
-from sketchseek.depiction.describers import PairedDescriber, TaughtDescriber
-from sketchseek.depiction.quantisation import faiss_or_sentence
-from sketchseek.depiction.tokens import ACROSS, INKED, grid, resampled
-from sketchseek.depiction.weights import read_tensors
+from sketchseek.embeddings import get_encoder
+from sketchseek.embeddings.encoders import PairedEncoder, SketchAdaptedEncoder
+from sketchseek.embeddings.quantisation import faiss_or_sentence
+from sketchseek.embeddings.tokens import ACROSS, INKED, grid, resampled
 from sketchseek.evaluation.datasets import data_folder
+from sketchseek.networks.weights import read_tensors
+from sketchseek.sources.picture import load_picture
 
 PICTURES, DRAWINGS = 300, 200  # of photographs; of flat art a half of each
 DIMENSION = {"efficientnet": 64, "dinov2": 64}
@@ -37,19 +37,19 @@ def sample(files: list[Path], count: int) -> list[Path]:
     return [files[i] for i in sorted(chosen)]
 
 
-def picture_cells(describer: TaughtDescriber, files: list[Path], kind: int) -> np.ndarray:
+def picture_cells(encoder: SketchAdaptedEncoder, files: list[Path], kind: int) -> np.ndarray:
     found = []
     for path in files:
         pixels = load_picture(path).pixels
-        features = describer.map_as_kind(pixels, kind)[1]
+        features = encoder.map_as_kind(pixels, kind)[1]
         found.append(resampled(features, *grid(*pixels.shape[:2])))
     return np.concatenate(found)
 
 
-def drawn_cells(describer: TaughtDescriber, sketches: list[Sketch], kind: int) -> np.ndarray:
+def drawn_cells(encoder: SketchAdaptedEncoder, sketches: list[Sketch], kind: int) -> np.ndarray:
     found = []
     for sketch in sketches:
-        features, ink = describer.drawn_map(sketch.strokes, kind)
+        features, ink = encoder.drawn_map(sketch.strokes, kind)
         found.append(resampled(features, ACROSS, ACROSS)[ink.ravel() > INKED])
     return np.concatenate(found)
 
@@ -81,8 +81,8 @@ def main() -> None:
     parser.add_argument("--learned", help="what was learned about drawings, if not what ships")
     given = parser.parse_args()
     known = read_tensors(Path(given.learned)) if given.learned else None
-    found = get_describer(given.network, learned=known)
-    describer = found._eyes[0] if isinstance(found, PairedDescriber) else found
+    found = get_encoder(given.network, learned=known)
+    encoder = found._eyes[0] if isinstance(found, PairedEncoder) else found
     folder = data_folder()
     if folder is None:
         raise SystemExit("The development data is not here.")
@@ -98,12 +98,12 @@ def main() -> None:
     emoji = sorted((folder / "doodles").rglob("*.svg"))
     doodles = sorted({folder / "doodles" / query["sketch"] for query in truth["queries"]})
     cells = [
-        picture_cells(describer, sample(photos, PICTURES), 0),
-        picture_cells(describer, sample(emoji, PICTURES // 2), 1),
+        picture_cells(encoder, sample(photos, PICTURES), 0),
+        picture_cells(encoder, sample(emoji, PICTURES // 2), 1),
     ]
     drawn = [
-        drawn_cells(describer, [Sketch.load(path) for path in sample(drawings, DRAWINGS)], 0),
-        drawn_cells(describer, [Sketch.load(path) for path in sample(doodles, DRAWINGS // 2)], 1),
+        drawn_cells(encoder, [Sketch.load(path) for path in sample(drawings, DRAWINGS)], 0),
+        drawn_cells(encoder, [Sketch.load(path) for path in sample(doodles, DRAWINGS // 2)], 1),
     ]
     # The layers of a transformer differ in size: each channel is brought to the same spread first.
     deviation = cells[0].std(0) if given.network == "dinov2" else np.ones(cells[0].shape[1])

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from sketchseek.depiction import efficientnet
-from sketchseek.depiction.weights import read_tensors
+from sketchseek.networks import efficientnet
+from sketchseek.networks.weights import read_tensors
 from sketchseek.words.directions import directions_of, packed
 
-DEPICTION = Path(__file__).parents[2] / "src" / "sketchseek" / "depiction"
+DEPICTION = Path(__file__).parents[2] / "src" / "sketchseek" / "embeddings"
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ import torch
 from tokenizers import Tokenizer
 from torch.nn import functional
 
-from sketchseek.depiction.weights import read_tensors
+from sketchseek.networks.weights import read_tensors
 
 HEADS = 12
 BATCH = 1024

@@ -14,27 +14,27 @@ namespace sketchseek {
 typedef std::vector<double> Values;
 
 // Features of a hit: its evidence, the squares, each for line art alone, and `kInteractions`.
-inline Values crossed(const double* evidence) {
+inline Values features_of_hit(const double* evidence) {
   Values out(evidence, evidence + kEvidence);
   for (int i = 0; i < kEvidence; ++i) out.push_back(evidence[i] * evidence[i]);
   for (int i = 0; i < kEvidence; ++i) out.push_back(evidence[kLineArt] * evidence[i]);
   for (const auto& pair : kInteractions) out.push_back(evidence[pair[0]] * evidence[pair[1]]);
   return out;
 }
-constexpr int kCrossed = 3 * kEvidence + (int)std::size(kInteractions);
+constexpr int kHitFeatures = 3 * kEvidence + (int)std::size(kInteractions);
 
 // Features of a search, from the evidence of its hits (k, kEvidence): the first hit's, and the mean of the first few.
-inline Values summary(const Values& evidence) {
+inline Values features_of_search(const Values& evidence) {
   const size_t count = std::min(evidence.size() / kEvidence, (size_t)kFirst);
-  Values out = crossed(evidence.data()), mean(kCrossed, 0.0);
+  Values out = features_of_hit(evidence.data()), mean(kHitFeatures, 0.0);
   for (size_t i = 0; i < count; ++i) {
-    const Values one = crossed(evidence.data() + i * kEvidence);
-    for (int c = 0; c < kCrossed; ++c) mean[c] += one[c] / (double)count;
+    const Values one = features_of_hit(evidence.data() + i * kEvidence);
+    for (int c = 0; c < kHitFeatures; ++c) mean[c] += one[c] / (double)count;
   }
   out.insert(out.end(), mean.begin(), mean.end());
   return out;
 }
-constexpr int kSummary = 2 * kCrossed;
+constexpr int kSearchFeatures = 2 * kHitFeatures;
 
 // The same by likeness (kLikeness,): beside it how many pictures there are, what else the network says of the first hits, and
 // whether too little was drawn to be like anything.
@@ -56,7 +56,7 @@ inline Values likeness_features(const Values& evidence, const Values& likeness) 
 }
 constexpr int kLikenessFeatures = 3 * kLikeness + 4 * (int)std::size(kBesideLikeness) + 4;
 
-// The falling sequence that is nearest to the chances (isotonic regression): neighbours that rise share their mean. After the
+// The descending sequence that is nearest to the chances (isotonic regression): neighbours that rise share their mean. After the
 // first `kJudged` none is above the one before.
 inline void isotonic(Values& chances) {
   std::vector<std::pair<double, size_t>> pools;
@@ -97,7 +97,7 @@ class Model {
   // heard, of presence by likeness. null: they are not that.
   static const char* fault_of(const double* numbers, int64_t count) {
     static constexpr char kFault[] = "The index has no proper model of confidence.";
-    if (count != size_of(kCrossed) + size_of(kSummary) && count != size_of(kCrossed) + size_of(kSummary) + size_of(kLikenessFeatures))
+    if (count != size_of(kHitFeatures) + size_of(kSearchFeatures) && count != size_of(kHitFeatures) + size_of(kSearchFeatures) + size_of(kLikenessFeatures))
       return kFault;
     for (int64_t i = 0; i < count; ++i)
       if (!std::isfinite(numbers[i])) return kFault;
@@ -111,18 +111,18 @@ class Model {
   // Of what has no fault.
   Model(const double* numbers, int64_t count) {
     const double* end = numbers + count;
-    for (const auto& [size, one] : {std::make_pair(kCrossed, &hit_), {kSummary, &present_}, {kLikenessFeatures, &likeness_}}) {
+    for (const auto& [size, one] : {std::make_pair(kHitFeatures, &hit_), {kSearchFeatures, &present_}, {kLikenessFeatures, &likeness_}}) {
       if (numbers == end) break;
       for (Values* part : {&one->mean, &one->scale, &one->weights}) part->assign(numbers, numbers + size), numbers += size;
       one->bias = *numbers++;
     }
   }
 
-  // evidence (k, kEvidence), likeness (kLikeness,) or empty -> confidence (k,), falling, and the chance that the thing is there.
+  // evidence (k, kEvidence), likeness (kLikeness,) or empty -> confidence (k,), descending, and the chance that the thing is there.
   Values judge(const Values& evidence, const Values& likeness, double& present) const {
     present = 0;
     if (evidence.empty()) return {};
-    double odds = present_.log_odds(summary(evidence));
+    double odds = present_.log_odds(features_of_search(evidence));
     if (!likeness.empty() && !likeness_.weights.empty()) {
       const double other = likeness_.log_odds(likeness_features(evidence, likeness));
       const double art = std::max(evidence[kLineArt], evidence[kFlatArt]);  // in which shape is exact
@@ -131,7 +131,7 @@ class Model {
     present = logistic(odds);
     Values confidence;
     for (size_t i = 0; i < evidence.size(); i += kEvidence)
-      confidence.push_back(logistic(hit_.log_odds(crossed(evidence.data() + i))));
+      confidence.push_back(logistic(hit_.log_odds(features_of_hit(evidence.data() + i))));
     isotonic(confidence);
     for (double& c : confidence) c *= present;
     return confidence;
@@ -140,7 +140,7 @@ class Model {
  private:
   static constexpr int64_t size_of(int features) { return 3 * features + 1; }
 
-  Logistic hit_, present_, likeness_;  // of `crossed`, `summary` and `likeness_features`
+  Logistic hit_, present_, likeness_;  // of `features_of_hit`, `features_of_search` and `likeness_features`
 };
 
 }  // namespace sketchseek

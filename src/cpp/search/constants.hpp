@@ -8,15 +8,15 @@ namespace sketchseek {
 
 // How far each step goes.
 constexpr int64_t kCandidates = 500;  // the best by the plain score, which are ordered by what is there around the drawing
-constexpr int64_t kThorough = 100;    // of how many of these all views are looked at
-constexpr int64_t kRefined = 30;      // how many of these views are also compared by how the drawing fits off the grid
+constexpr int64_t kThorough = 100;    // of how many of these all windows are looked at
+constexpr int64_t kRefined = 30;      // how many of these windows are also compared by how the drawing fits off the grid
 constexpr int64_t kJudged = 50;       // hits that are judged whatever is asked for: what is said of them does not depend on it
 constexpr int64_t kCovered = 20;      // hits whose coverage is evidence; those further down have that of the last of these
 constexpr int64_t kBackground = 256;  // pictures, evenly from all over a collection, that say what an ordinary score is
 constexpr int64_t kFew = 24;          // a collection of fewer is filled up with synthetic contours
 
 // Poses.
-constexpr double kTurnStep = 15;  // degrees: turned by half of it, a drawing still scores .84 with itself (docs/views.md)
+constexpr double kTurnStep = 15;  // degrees: turned by half of it, a drawing still scores .84 with itself (docs/windows.md)
 constexpr double kFineTurn = 5;   // the same for the thorough look
 constexpr int kFiner = 4;         // steps from one scale to the next that are tried off the grid
 
@@ -25,7 +25,7 @@ constexpr double kLocalNormalization = 0.4;  // b: 0 divides by the whole pictur
 constexpr double kMargin = 10;               // pixels by which that box is widened: a kernel reaches beyond its line
 constexpr double kCoverage = 1;              // the power of coverage
 constexpr double kMirrored = 0.99;           // of two mirror images the one that was drawn comes first
-constexpr double kViewPrior = 0.15;          // a view of share f counts f^.15: small windows give clutter more chances
+constexpr double kWindowPrior = 0.15;          // a view of share f counts f^.15: small windows give clutter more chances
 constexpr double kPartPower = 0.1;           // the share of a part of line art counts to this power: parts are no accident
 constexpr int kSamples = 96;                 // points of the drawing whose support is looked at
 constexpr int kCells = 8, kSamplesPerCell = 3;  // a side of the grid in which a picture's energy is summed

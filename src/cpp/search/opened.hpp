@@ -5,11 +5,11 @@
 #include <memory>
 #include <vector>
 
-#include "look.hpp"
+#include "rescoring.hpp"
 
 namespace sketchseek {
 
-// Everything in the order in which search/layout.py writes it.
+// Everything in the order in which search/engine_arrays.py writes it.
 struct Published {
   const double* settings;   // nx, no, S, max_translation, translation_step, then the arrays of `Settings`
   int64_t settings_count;
@@ -58,9 +58,9 @@ class Opened {
       if (picture[0] < 1 || picture[1] < 1 || picture[3] < 1) return "The index has a picture without size.";
       rows += picture[3];
     }
-    if (rows != p.rows) return "The index has not as many descriptors as its pictures have views.";
+    if (rows != p.rows) return "The index has not as many descriptors as its pictures have windows.";
     for (int64_t i = 0; i < 4 * p.rows; ++i)
-      if (!(std::fabs(p.frames[i]) <= 1e9f)) return "The index has a view that lies nowhere.";
+      if (!(std::fabs(p.frames[i]) <= 1e9f)) return "The index has a window that lies nowhere.";
     return nullptr;
   }
 

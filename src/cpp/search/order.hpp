@@ -10,7 +10,7 @@
 
 namespace sketchseek {
 
-// A row and where in its view the drawing lies, as in `Ranking`.
+// A row and where in its window the drawing lies, as in `Ranking`.
 struct Placed {
   int64_t row;
   int32_t picture;
@@ -68,7 +68,7 @@ class Order {
     for (size_t i = 0; i < out.size(); ++i) {
       const Placed& hit = ranking[i];
       const double local = hit.score / std::sqrt(1 - normalization_ + normalization_ * share[i]);
-      // A small view gives more chances to find something like the drawing by accident: it has to be there the more fully.
+      // A small window gives more chances to find something like the drawing by accident: it has to be there the more fully.
       const double factor = power_ > 0 && local > 0 ? std::pow(even[i], power_ / pictures_.shares[hit.row]) : 1.0;
       out[i] = (hit.mirrored ? kMirrored : 1.0) * local * factor;
     }

@@ -1,4 +1,4 @@
-// A collection as a search sees it: stored vectors, norms, frames, and which rows are views of which picture.
+// A collection as a search sees it: stored vectors, norms, frames, and which rows are windows of which picture.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -39,8 +39,8 @@ inline float share_of(float side, float whole, bool is_line_art) {
   return is_line_art ? (float)std::pow((double)share, kPartPower) : share;
 }
 
-// What a view of that share counts.
-inline float prior_of(float share) { return (float)std::pow((double)share, kViewPrior); }
+// What a window of that share counts.
+inline float prior_of(float share) { return (float)std::pow((double)share, kWindowPrior); }
 
 struct Picture {
   int32_t width, height;  // of the upright original
@@ -88,7 +88,7 @@ class Pictures {
   const float* const frames;
   const std::vector<Picture> pictures;
   std::vector<int32_t> picture_of;  // (rows,)
-  std::vector<float> shares;        // (rows,): the size of each view beside its picture's first
+  std::vector<float> shares;        // (rows,): the size of each window beside its picture's first
   std::vector<float> prior;         // (rows,), or empty where all are 1
 
  private:

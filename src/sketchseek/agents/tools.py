@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from ..errors import SketchseekError
-from ..output.html import as_text, painted_png
+from ..search.html import as_text, painted_png
 from ..server.bodies import Coordinate, Degrees, PictureId, Strokes
 from ..server.limits import Limits
 
@@ -86,13 +86,13 @@ class Tools:
         index = await asyncio.to_thread(self._library.ready)
 
         async def explained(kind: str) -> bytes:
-            recipe = index.recipe
+            config = index.config
             return await self._decoder.explanation(
                 path,
                 traced.strokes,
-                detector=recipe.detector,
-                settings=recipe.settings,
-                smallest=recipe.smallest,
+                detector=config.detector,
+                settings=config.settings,
+                min_object_size=config.min_object_size,
                 mirror=True,
                 network=None,
                 kind=kind,
@@ -125,9 +125,9 @@ class Tools:
         return {
             "pictures": len(index),
             "folders": [{"folder": name, "pictures": count} for name, count in folders],
-            "depicts": index.recipe.expansion is not None,
+            "depicts": index.config.expansion is not None,
             "words": "by what pictures depict, and by names"
-            if index.recipe.expansion is not None
+            if index.config.expansion is not None
             else "by names of files and folders",
         }, []
 

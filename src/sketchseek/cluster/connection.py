@@ -39,7 +39,7 @@ def ray_or_sentence() -> Any:
 
 
 @contextmanager
-def joined(address: str) -> Iterator[None]:
+def connect(address: str) -> Iterator[None]:
     """Be part of the cluster at an address (HOST:PORT, `auto` or `local`) for as long as the block runs.
 
     `local` starts one on this machine, which ends with the block. A cluster that this process is part of

@@ -27,7 +27,7 @@ from ..shape.query import Query
 from ..shape.settings import Settings
 from .connection import ClusterError
 from .fleet import Fleet, Scope
-from .layout import Layout, Numbering
+from .sharding import Numbering, ShardLayout
 
 FEW = 4096
 """Up to so many rows are fetched rather than scored where they are, as they are looked at closer next."""
@@ -80,7 +80,7 @@ class ClusterEngine:
     def __init__(
         self,
         fleet: Fleet,
-        layout: Layout,
+        layout: ShardLayout,
         settings: Settings,
         own_groups: Groups,
         own_prior: Scores,

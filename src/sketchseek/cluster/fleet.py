@@ -23,8 +23,8 @@ from typing import Any
 from .. import __version__
 from ..errors import SketchseekError
 from .connection import NAMESPACE, ClusterError, ray_or_sentence
-from .layout import Layout
 from .shard import GROUP_OF, GROUPS, Shard
+from .sharding import ShardLayout
 
 RENEW_S = 1.0
 """Between two calls in which a front says that it is there; more where there are hundreds of shards."""
@@ -36,7 +36,7 @@ START_S = 120.0
 """So long may a process take to start; loading rows may take longer."""
 ENCODE_S = 600.0
 LEAVING_S = 10.0
-"""A shard that does not hear so long that a front leaves ends by itself, later."""
+"""A shard that does not score_words so long that a front leaves ends by itself, later."""
 SEEN_S = 3.0
 """By then other fronts have seen that a shard is back."""
 STATUS_S = 2.0
@@ -207,8 +207,8 @@ class Fleet:
 
     def hold(
         self,
-        layout: Layout,
-        recipe: str,
+        layout: ShardLayout,
+        config: str,
         version: int,
         sizes: Sequence[int],
         *,
@@ -220,13 +220,13 @@ class Fleet:
         """
         self.problems.clear()
         self._sizes = sizes
-        self._wanted = (_Wanted("load", layout.keys, (self.ray.put(layout), recipe, version)),)
+        self._wanted = (_Wanted("load", layout.keys, (self.ray.put(layout), config, version)),)
         if self._watch is None:
             self._watch = threading.Thread(target=self._keep, daemon=True, name="sketchseek-fleet")
             self._watch.start()
         return self._all_hold(layout.keys, patience)
 
-    def encode(self, layout: Layout, name: str, means: Any, centroids: Any) -> Sequence[str]:
+    def encode(self, layout: ShardLayout, name: str, means: Any, centroids: Any) -> Sequence[str]:
         """Have every shard make product codes of what its pictures depict; the keys of those."""
         keys = [f"{key} {name}" for key in layout.keys]
         codes = _Wanted("encode", keys, (self.ray.put(means), self.ray.put(centroids)))
@@ -245,7 +245,7 @@ class Fleet:
             time.sleep(0.02)
         return True
 
-    def layout_there(self) -> Layout | None:
+    def layout_there(self) -> ShardLayout | None:
         """The layout that other fronts have given the shards, so that all of them have the same one."""
         asked = []
         for slot in self._slots:
@@ -273,7 +273,7 @@ class Fleet:
                 self._closed.wait(TICK_S)
 
     def _tend(self) -> None:
-        """Start what is missing, tell all what is wanted, and hear what they answer."""
+        """Start what is missing, tell all what is wanted, and score_words what they answer."""
         missing = [slot for slot in self._slots if slot not in self._replicas]
         cards = self._cards() if missing else 0
         for number, slot in enumerate(missing):

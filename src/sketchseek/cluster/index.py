@@ -13,30 +13,30 @@ from numpy.typing import NDArray
 
 from ..contours.drawing import Sketch
 from ..errors import SketchseekError
-from ..index import VIEWS_IN_A_BLINK, Index, by_shape_alone
+from ..index import EXACT_WINDOWS, Index, by_shape_alone
 from ..search.hit import Hits
+from ..search.missing import missing_last
 from ..search.search import search
-from ..search.there import missing_last
 from ..shape.engine import _engine
-from ..shape.views import shares
+from ..shape.windows import shares
 from ..storage.location import Location, no_index
 from ..storage.schema import settings_of
 from ..storage.snapshot import TEXTS, Snapshot, fragment_name, read_pictures
 from .connection import ClusterError
+from .embeddings import Codebooks, remote_embeddings, remote_tokens
 from .engine import ClusterEngine, RemoteRows, engine_of, searching
 from .fleet import ClusterOptions, Fleet
-from .layout import Layout, deal
-from .pictures import Codebooks, remote_descriptors, remote_tokens
+from .sharding import ShardLayout, assign_shards
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from PIL import Image
 
-    from ..contours.source import Source
-    from ..depiction import Depiction
+    from ..embeddings import EmbeddingIndex
     from ..indexing import Report
     from ..search.collection import Collection
+    from ..sources.files import Source
 
 FOLLOW_S = 1.0
 """How often a served index looks for a new version."""
@@ -54,7 +54,7 @@ class _Codes(RemoteRows):
 
 
 class ClusterIndex(Index):
-    """An index that is searched on the Ray cluster that this process has joined (`connection.joined`).
+    """An index that is searched on the Ray cluster that this process has joined (`connection.connect`).
 
     >>> with joined("auto"), ClusterIndex.spread("pictures.index") as index:     # doctest: +SKIP
     ...     hits = index.search("mug.png")
@@ -68,7 +68,7 @@ class ClusterIndex(Index):
             raise no_index(location)
         self.fleet = Fleet(location.text, options)
         self._fragments: dict[str, dict[str, NDArray[Any]]] = {}
-        self._layout: Layout | None = None
+        self._layout: ShardLayout | None = None
         self._codebooks = Codebooks()
         self._following: threading.Thread | None = None
         self._closed = threading.Event()
@@ -114,17 +114,17 @@ class ClusterIndex(Index):
         **options: Any,
     ) -> Hits:
         """See `Index.search`; `covered` says which share of the pictures answered before the deadline."""
-        snapshot, view = self._opened
+        snapshot, state = self._opened
         chosen, drawn = self._options(k, options), sketch if drawing is None else drawing
         with searching(self.fleet.options.deadline) as scope:
-            hits = search(view, None if drawn is None else Sketch.of(drawn), chosen)
+            hits = search(state, None if drawn is None else Sketch.of(drawn), chosen)
         if chosen.blend is None and drawn is not None:
             hits.note = hits.note or by_shape_alone(self._no_describer)
         hits = missing_last(hits)
         if not scope.lost:
             return hits
-        layout: Layout = snapshot.codes.layout  # type: ignore[attr-defined]
-        shards, _ = layout.pictures.homes(np.array([view.number(hit.id) for hit in hits], np.int64))
+        layout: ShardLayout = snapshot.codes.layout  # type: ignore[attr-defined]
+        shards, _ = layout.pictures.homes(np.array([state.number(hit.id) for hit in hits], np.int64))
         reached = ~np.isin(shards, list(scope.lost))
         found = Hits([hit for hit, there in zip(hits, reached, strict=True) if there], hits.present)
         lost = sum(int(layout.pictures.of_shard[shard]) for shard in scope.lost)
@@ -140,8 +140,8 @@ class ClusterIndex(Index):
 
     def _method_for(self, snapshot: Snapshot, collection: Collection) -> str:
         """For the largest shard: they search at the same time."""
-        layout: Layout = snapshot.codes.layout  # type: ignore[attr-defined]
-        long = collection.has_windows and layout.rows.of_shard.max() > VIEWS_IN_A_BLINK
+        layout: ShardLayout = snapshot.codes.layout  # type: ignore[attr-defined]
+        long = collection.has_windows and layout.rows.of_shard.max() > EXACT_WINDOWS
         return "projections" if long else "exhaustive"
 
     def measures(self) -> list[tuple[str, dict[str, str], float]]:
@@ -180,76 +180,79 @@ class ClusterIndex(Index):
         version = self.store.current
         fragments = {fragment_name(f): f for f in version.dataset.get_fragments()}
         known = {
-            name: self._fragments.get(name) or _joined(read_pictures(version, [fragment], vectors=False))
+            name: self._fragments.get(name)
+            or _concatenated(read_pictures(version, [fragment], vectors=False))
             for name, fragment in fragments.items()
         }
-        recipe = version.recipe
-        row_bytes = recipe.dimension + 4 * recipe.n_norms + 16
-        depicted = recipe.expansion
+        config = version.config
+        row_bytes = config.dimension + 4 * config.n_norms + 16
+        depicted = config.expansion
         picture_bytes = 2 * depicted.dimension + depicted.token_bytes if depicted else 0
-        layout = deal(
+        layout = assign_shards(
             [(name, arrays["views"]) for name, arrays in known.items()],
             self.fleet.shards,
-            name=f"{self._location} {recipe.to_json()}",
+            name=f"{self._location} {config.to_json()}",
             row_bytes=row_bytes,
             picture_bytes=picture_bytes,
             before=self._layout or self.fleet.layout_there(),
         )
         patience = None if before is None else CATCH_UP_S
         sizes = row_bytes * layout.rows.of_shard + picture_bytes * layout.pictures.of_shard
-        if not self.fleet.hold(layout, recipe.to_json(), version.number, sizes.tolist(), patience=patience):
+        if not self.fleet.hold(layout, config.to_json(), version.number, sizes.tolist(), patience=patience):
             raise ClusterError("Not all shards have loaded the new version of the index yet.")
         self._fragments, self._layout = known, layout
-        arrays: dict[str, Any] = _joined([*known.values(), read_pictures(version, [], vectors=False)[0]])
+        arrays: dict[str, Any] = _concatenated(
+            [*known.values(), read_pictures(version, [], vectors=False)[0]]
+        )
         for name in TEXTS:
             arrays[f"{name}_ends"] = np.cumsum(arrays.pop(f"{name}_lengths"), dtype=np.int64)
         groups = np.repeat(np.arange(len(arrays["ids"]), dtype=np.int32), arrays["views"])
         prior = _engine.view_priors(shares(arrays["frames"], groups, arrays["is_line_art"]))
-        settings = settings_of(recipe)
+        settings = settings_of(config)
         engine = ClusterEngine(self.fleet, layout, settings, groups, prior)
-        codes: Any = _Codes(engine, (len(groups), recipe.dimension))
+        codes: Any = _Codes(engine, (len(groups), config.dimension))
         codes.layout = layout
         expansion: Any = None
         tokens: Any = None
         if depicted is not None:
-            expansion = remote_descriptors(self.fleet, layout, depicted.dimension)
+            expansion = remote_embeddings(self.fleet, layout, depicted.dimension)
             tokens = remote_tokens(self.fleet, layout, depicted.token_bytes) if depicted.tokens else None
         self._engine = engine_of
         return Snapshot(
             version.number,
             version.identity,
-            recipe,
+            config,
             list(fragments),
             codes=codes,
-            norms=np.empty((0, recipe.n_norms // 3, 3), np.float32),
+            norms=np.empty((0, config.n_norms // 3, 3), np.float32),
             expansion=expansion,
             tokens=tokens,
             **arrays,
         )
 
-    def _depiction(self, snapshot: Snapshot) -> Depiction | None:
-        stored, recipe = snapshot.expansion, snapshot.recipe.expansion
-        if stored is None or recipe is None:
+    def _embeddings(self, snapshot: Snapshot) -> EmbeddingIndex | None:
+        stored, config = snapshot.expansion, snapshot.config.expansion
+        if stored is None or config is None:
             return None
-        from ..depiction import Depiction, Pictures, usual_mean
+        from ..embeddings import EmbeddingIndex, Pictures, prior_mean
 
-        layout: Layout = snapshot.codes.layout  # type: ignore[attr-defined]
+        layout: ShardLayout = snapshot.codes.layout  # type: ignore[attr-defined]
         with searching(LOAD_S) as scope:
             pictures = Pictures(
                 stored,
-                usual_mean(recipe.name, recipe.dimension),
+                prior_mean(config.name, config.dimension),
                 candidates=partial(self._codebooks.candidates, self.fleet, layout),
             )
         if scope.lost:
             raise ClusterError("Not all shards have loaded the new version of the index yet.")
-        return Depiction(
+        return EmbeddingIndex(
             lambda: pictures,
-            partial(self._network, recipe),
+            partial(self._network, config),
             snapshot.tokens,
-            recipe.tokens or "",
-            network=recipe.name,
+            config.tokens or "",
+            network=config.name,
         )
 
 
-def _joined(parts: Sequence[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+def _concatenated(parts: Sequence[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

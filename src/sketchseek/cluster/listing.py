@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import __version__
-from ..indexing.walk import LISTED_AT_ONCE, Listing, Rules, here, list_folder
+from ..indexing.walk import LISTED_AT_ONCE, Listing, Rules, list_folder, list_local
 from .connection import ray_or_sentence
 
 ALONE_S = 1.0
@@ -57,7 +57,7 @@ class ClusterListings:
     def __call__(self, waiting: deque[bytes], rules: Rules) -> Iterator[tuple[bytes, Listing]]:
         """Every folder that waits, and a listing of it."""
         began = time.monotonic()
-        alone = here(waiting, rules)
+        alone = list_local(waiting, rules)
         for found in alone:
             yield found
             if time.monotonic() - began > ALONE_S and len(waiting) > LISTED_AT_ONCE:
@@ -84,7 +84,7 @@ class _Shared:
         with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
             try:
                 while self._waiting or self._again or self._asked:
-                    self._deal(pool)
+                    self._assign(pool)
                     for future in wait(self._asked, TICK_S, FIRST_COMPLETED).done:
                         yield from self._take(future)
                     self._give_up_late()
@@ -93,7 +93,7 @@ class _Shared:
                 for asked in self._asked.values():
                     self._cancel(asked)
 
-    def _deal(self, pool: ThreadPoolExecutor) -> None:
+    def _assign(self, pool: ThreadPoolExecutor) -> None:
         """Folders to the threads here, one by one, and what is more than they take to workers."""
         elsewhere = sum(asked.ref is not None for asked in self._asked.values())
         at_once = len(self._asked) - elsewhere

@@ -20,18 +20,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import __version__, system
-from ..depiction.quantisation import ProductCodes
+from ..embeddings.quantisation import ProductCodes
 from ..errors import SketchseekError
 from ..shape.engine import Engine, Groups, Ids, Scores, _engine
 from ..shape.engine.device import engine_on
 from ..shape.query import Query
-from ..shape.views import shares
+from ..shape.windows import shares
 from ..storage.location import Location, refused
-from ..storage.schema import Recipe, settings_of
+from ..storage.schema import IndexConfig, settings_of
 from ..storage.snapshot import fragment_name, read_pictures
 from ..storage.store import Version
 from .connection import ClusterError
-from .layout import Layout, Piece
+from .sharding import Piece, ShardLayout
 
 if TYPE_CHECKING:
     from ..shape.settings import Settings
@@ -46,7 +46,7 @@ GROUP_OF = {
     "scores": "scans",
     "project": "scans",
     "rows": "fetches",
-    "descriptors": "fetches",
+    "embeddings": "fetches",
     "tokens": "fetches",
     "alike": "fetches",
     "load": "loads",
@@ -56,7 +56,7 @@ GROUP_OF = {
 KEPT = 2
 """Versions of its rows that a shard holds besides those that fronts want: the newest, and the one before."""
 _NAMES = ("codes", "norms", "frames", "views", "is_line_art", "expansion", "tokens")
-_OF_VIEWS = ("codes", "norms", "frames")
+_OF_WINDOWS = ("codes", "norms", "frames")
 
 
 class NotHeldError(SketchseekError):
@@ -67,7 +67,7 @@ class NotHeldError(SketchseekError):
 class _Rows:
     """The rows of some pieces.
 
-    arrays : codes, norms, frames of each view; views, is_line_art, expansion, tokens of each picture.
+    arrays : codes, norms, frames of each window; views, is_line_art, expansion, tokens of each picture.
     """
 
     pieces: tuple[Piece, ...]
@@ -94,11 +94,11 @@ class _Rows:
         at = self.pieces.index(piece)
         row, picture = (sum(getattr(p, n) for p in self.pieces[:at]) for n in ("rows", "pictures"))
         of_views, of_pictures = slice(row, row + piece.rows), slice(picture, picture + piece.pictures)
-        return {n: a[of_views if n in _OF_VIEWS else of_pictures] for n, a in self.arrays.items()}
+        return {n: a[of_views if n in _OF_WINDOWS else of_pictures] for n, a in self.arrays.items()}
 
     def encode(self, key: str, means: NDArray[np.float32], centroids: NDArray[np.float32]) -> None:
         """Make product codes of the pictures' descriptors, to be known by a key, unless they are there."""
-        from ..depiction.pictures import centred_rows
+        from ..embeddings.pictures import centred_rows
 
         if key in self.product:
             return
@@ -114,7 +114,7 @@ class _Rows:
 
 
 class Shard:
-    """The actor. `key` names the rows that a question is about (`Layout.keys`).
+    """The actor. `key` names the rows that a question is about (`ShardLayout.keys`).
 
     per_node : shards that share the cores of a node.
     """
@@ -124,7 +124,7 @@ class Shard:
 
         self._location, self._device = Location(where), device
         self._held: dict[str, _Rows] = {}
-        self._layout: Layout | None = None
+        self._layout: ShardLayout | None = None
         self._fronts: dict[str, tuple[float, str | None]] = {}  # when each was seen, and what it wants
         self._lock = threading.Lock()
         self._questions: Counter[str] = Counter()
@@ -167,18 +167,18 @@ class Shard:
             time.sleep(LEASE_S / 10)
         ray.kill(own)
 
-    def layout(self) -> Layout | None:
+    def layout(self) -> ShardLayout | None:
         """The newest that it was told of."""
         return self._layout
 
-    def load(self, key: str, layout: Layout, recipe: str, version: int) -> str:
+    def load(self, key: str, layout: ShardLayout, config: str, version: int) -> str:
         """Load the pieces of a shard from a version of the table; those held already are kept."""
         self._layout = layout
         pieces = layout.of_shard(layout.keys.index(key))
         if key in self._held:
             self._held[key] = self._held.pop(key)  # the newest again
             return key
-        settings = settings_of(Recipe.from_json(recipe))
+        settings = settings_of(IndexConfig.from_json(config))
         self._held[key] = _Rows.of(pieces, self._parts(pieces, version), settings, self._device)
         wanted = self._recent_fronts(LEASE_S / 4)
         for old in list(self._held)[:-KEPT]:
@@ -242,7 +242,7 @@ class Shard:
     # --- questions ----------------------------------------------------------------------------------------
 
     def top(self, key: str, query: Query, k: int) -> tuple[Ids, Scores]:
-        """See `Engine.top`: the best pictures, with the prior of their views."""
+        """See `Engine.top`: the best pictures, with the prior of their windows."""
         with self._asked("top", key) as rows:
             prior = rows.prior if (rows.prior < 1).any() else None
             return rows.engine.top(query, k, self._threads, groups=rows.groups, prior=prior)
@@ -262,9 +262,9 @@ class Shard:
         with self._asked("rows", key) as rows:
             return rows.arrays["codes"][ids], rows.arrays["norms"][ids]
 
-    def descriptors(self, key: str, ids: Ids) -> NDArray[np.float16]:
+    def embeddings(self, key: str, ids: Ids) -> NDArray[np.float16]:
         """What some pictures depict, as stored."""
-        with self._asked("descriptors", key) as rows:
+        with self._asked("embeddings", key) as rows:
             found: NDArray[np.float16] = rows.arrays["expansion"][ids]
             return found
 

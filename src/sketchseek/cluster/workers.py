@@ -19,7 +19,7 @@ from .. import __version__
 from ..errors import SketchseekError
 from ..indexing.worker import Gone, Reader, Result, Task, one_thread
 from ..indexing.workers import PATIENCE_S, START_S, TICK_S, unread
-from ..storage.schema import Recipe
+from ..storage.schema import IndexConfig
 from .connection import ClusterError, ray_or_sentence
 
 BATCH = 8
@@ -28,12 +28,12 @@ AHEAD = 2
 LOST = "Reading it ended the program that reads pictures (on another machine)."
 
 
-class Describer:
+class ReaderActor:
     """The actor: reads pictures, and turns them into rows."""
 
-    def __init__(self, recipe: Recipe, device: str) -> None:
+    def __init__(self, config: IndexConfig, device: str) -> None:
         one_thread()
-        self._read = Reader(recipe, device)
+        self._read = Reader(config, device)
 
     def hello(self) -> str:
         """The version of sketchseek here."""
@@ -55,9 +55,9 @@ class _Worker:
 class ClusterWorkers:
     """See `Workers`. jobs : how many; None for one a core of the cluster."""
 
-    def __init__(self, recipe: Recipe, jobs: int | None, device: str = "cpu") -> None:
+    def __init__(self, config: IndexConfig, jobs: int | None, device: str = "cpu") -> None:
         self._ray = ray_or_sentence()
-        self._recipe, self._device = recipe, device
+        self._recipe, self._device = config, device
         cores = int(self._ray.cluster_resources().get("CPU", 1))
         self._jobs = min(jobs or cores, max(cores, 1))
         self._workers: list[_Worker] = []
@@ -91,7 +91,7 @@ class ClusterWorkers:
             yield from self._late()
 
     def _hire(self) -> None:
-        remote = self._ray.remote(Describer)
+        remote = self._ray.remote(ReaderActor)
         actor = remote.options(num_cpus=1, max_restarts=0, scheduling_strategy="SPREAD").remote(
             self._recipe, self._device
         )

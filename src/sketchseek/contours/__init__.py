@@ -6,10 +6,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ..sources.picture import Picture, load_picture, thumbnail
     from .drawing import Sketch
-    from .picture import Picture, load_picture, thumbnail
+    from .extract import Contours, picture_contours
     from .points import FRAME, Points
-    from .seeing import Contours, picture_contours
     from .suppression import strength_to_points
 
 __all__ = [

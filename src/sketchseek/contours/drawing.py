@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import SketchseekError
-from .limits import KEPT_VERTICES, MAX_PIXELS
+from ..sources.files import Source, read_source, source_name
+from ..sources.limits import KEPT_VERTICES, MAX_PIXELS
 from .outline import weighed
 from .points import FRAME, Points
 from .simplification import simplified
-from .source import Source, read_source, source_name
 from .strokes import check_shape, clean_strokes, is_strokes, parse_strokes, sample_strokes, to_frame
 
 if TYPE_CHECKING:
@@ -65,14 +65,14 @@ class Sketch:
         data, said = read_source(source), source_name(source)
         if is_strokes(data) and box is None:  # nothing heavy is imported for these
             return cls._of(parse_strokes(data, said), title)
-        from .svg import is_svg, svg_strokes
+        from ..sources.svg import is_svg, svg_strokes
 
         if box is not None and (is_strokes(data) or is_svg(data)):
             raise SketchseekError("A box is a part of a picture in pixels; a drawing is searched as a whole.")
         strokes = svg_strokes(data, said) if is_svg(data) else None
         if strokes is not None:
             return cls._of(strokes, title)
-        from .picture import decode_image
+        from ..sources.picture import decode_image
 
         side = SVG_SIDE if is_svg(data) else BITMAP_SIDE
         image, size, kind = decode_image(data, said, side, enlarge=False, max_pixels=max_pixels)
@@ -102,8 +102,8 @@ class Sketch:
     @classmethod
     def from_image(cls, image: Image.Image, name: str = "drawing") -> Sketch:
         """A Pillow image: of a drawing, or a sheet that is drawn on, the lines; of a photograph, contours."""
+        from ..sources.picture import on_white, scaled
         from .photograph import photograph_strokes
-        from .picture import on_white, scaled
         from .sheet import find_sheet
 
         if image.mode not in ("RGB", "RGBA") or max(image.size) > BITMAP_SIDE:
@@ -124,7 +124,7 @@ class Sketch:
     @classmethod
     def from_svg(cls, text: str | bytes, name: str = "drawing") -> Sketch:
         """The visible lines of an SVG document, and the outlines of its filled shapes."""
-        from .svg import is_svg
+        from ..sources.svg import is_svg
 
         data = text.encode() if isinstance(text, str) else text
         if not is_svg(data):

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SketchseekError
+from ..sources.files import Source, read_source
+from ..sources.picture import Picture
 from .drawing import Sketch
-from .picture import Picture
+from .extract import Contours, picture_contours
 from .points import Points
-from .seeing import Contours, picture_contours
-from .source import Source, read_source
 from .strokes import is_strokes
 from .suppression import ridge_angles
 

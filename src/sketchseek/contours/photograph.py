@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from ..errors import SketchseekError
+from ..sources.picture import on_white, scaled
 from .bitmap import bitmap_strokes
-from .picture import on_white, scaled
 from .points import FRAME
 
 COLOURS: Final = 12

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import SketchseekError
-from .limits import MAX_JSON_BYTES, MAX_SAMPLES, MAX_STROKES, MAX_VERTICES
+from ..sources.limits import MAX_JSON_BYTES, MAX_SAMPLES, MAX_STROKES, MAX_VERTICES
 from .points import FRAME, Points, tangent_angle
 
 STEP = 1.0

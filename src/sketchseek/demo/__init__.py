@@ -70,22 +70,22 @@ def demo_index(*, published: bool = False) -> Index:
 
     published: one that visitors load, who search by shape alone: less than half as heavy.
     """
-    from ..depiction import has_extra
-    from ..index import Index, make_recipe
-    from ..output.progress import shown
+    from ..index import Index, make_config
+    from ..networks.graph import has_extra
+    from ..progress import shown
     from ..shape.settings import DEFAULT_PRESET
 
     expansion = has_extra() and not published
-    recipe = make_recipe("compact" if published else DEFAULT_PRESET, "neural", expansion=expansion)
+    config = make_config("compact" if published else DEFAULT_PRESET, "neural", expansion=expansion)
     files = chosen()
-    mark = hashlib.blake2b(f"{recipe.to_json()} {files}".encode(), digest_size=5).hexdigest()
+    mark = hashlib.blake2b(f"{config.to_json()} {files}".encode(), digest_size=5).hexdigest()
     where = (
         system.cache_folder() / "sketchseek" / f"demo-{mark}"
     )  # other pictures, or another detector, get another index
     if (where / "pictures.lance").exists():
         index = Index.open(where)
     else:
-        index = Index.create(where, recipe.preset, detector=recipe.detector, expansion=expansion)
+        index = Index.create(where, config.preset, detector=config.detector, expansion=expansion)
     if len(index) == 0:
         print("Indexing the demo's pictures; this happens once.", file=sys.stderr)
     with shown(sys.stderr) as progress:
@@ -98,7 +98,7 @@ def demo_index(*, published: bool = False) -> Index:
 def demo(serve: bool, host: str, port: int, token: str | None) -> None:
     """Index the demo's pictures, search for one drawing, and serve the page."""
     from ..contours.drawing import Sketch
-    from ..output.terminal import print_hits
+    from ..search.terminal import print_hits
 
     index = demo_index()
     drawing = drawings()[EXAMPLE]

@@ -1,7 +1,7 @@
 """The paper's ablations (figure `exp_triplet`) on any annotated set: accuracy against one quantity at a time.
 
 Each gives curves: for every way of doing it, points (quantity, one score per drawing). All score by the
-paper's cosine of whole pictures, without local normalisation and evenness.
+paper's cosine of whole pictures, without local normalisation and coverage.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..search.options import Options
 from ..search.ranking import PRE_SHORTLIST, best_first, rank
 from ..shape.query import Query
 from ..shape.settings import PAPER, Settings, X, Y
-from ..shape.views import WHOLE
+from ..shape.windows import WHOLE
 from .datasets import data_folder, load
 from .experiment import Experiment
 from .scoring import QueryScore, RankedPhotos, score
@@ -62,7 +62,9 @@ def frequencies(e: Experiment) -> Curves:
         for n in FREQUENCIES:
             joint = Settings.fit(n, o, **PAPER)
             for name, settings in (("joint", joint), ("harmonic", harmonic(joint))):
-                scores = e.run(e.view(settings, smallest=WHOLE), Options(clutter=0.0), place=False)
+                scores = e.run(
+                    e.state(settings, min_object_size=WHOLE), Options(local_normalization=0.0), place=False
+                )
                 curves.setdefault(f"{name}, {o} of orientation", []).append((n, scores))
     for n in FREQUENCIES:
         separate = SeparateKernels.of([c.points for c in e.contours], Settings.fit(n, 2, **PAPER))
@@ -92,7 +94,7 @@ def shortlists(e: Experiment, settings: Settings) -> Curves:
     for three times the shortlist only; the paper begins with the axis along which the drawing varies more,
     and compares with always beginning with the same one.
     """
-    collection = e.view(settings, smallest=WHOLE).collection
+    collection = e.state(settings, min_object_size=WHOLE).collection
     names = ("Sx + Sy", "Sx", "Sy", *DPF)
     shares = (0.0, *SHARES, 1.0)
     curves: Curves = {name: [(share, []) for share in shares] for name in names}
@@ -126,7 +128,7 @@ def _shortlisted(collection: Collection, query: Query, name: str, size: int) -> 
 
 def rerankings(e: Experiment, settings: Settings) -> Curves:
     """Against the neighbourhood in which a third of the collection, by projections, is refined."""
-    collection = e.view(settings, smallest=WHOLE).collection
+    collection = e.state(settings, min_object_size=WHOLE).collection
     size = max(1, round(THIRD * len(collection)))
 
     def ordered(rerank: str, neighborhood: int) -> list[QueryScore]:

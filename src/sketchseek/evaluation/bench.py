@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import system
-from ..output.arguments import positive
+from ..arguments import positive
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 SHORTLIST = 50_000
 PHOTOS = 200  # whose contours the descriptors are made of
 QUERIES = 3
-VIEWS, PRIOR = 12, 0.9  # the same rows as views of fewer pictures, the first of each its whole
+WINDOWS, PRIOR = 12, 0.9  # the same rows as windows of fewer pictures, the first of each its whole
 _BLOCK = 8192
 _PATIENCE = 3.0  # seconds after which a measurement is not repeated
 
@@ -197,17 +197,17 @@ def run_bench(
     measure("exhaustive-plain", lambda q: engine.plain_scores(q, threads=threads), flops=work["plain"])
     measure_engine("exhaustive-top100", lambda q, c: engine.top(q, 100, threads=c))
     row = np.arange(pictures)
-    groups = (row // VIEWS).astype(np.int32)
-    prior = np.where(row % VIEWS, PRIOR, 1.0).astype(np.float32)
+    groups = (row // WINDOWS).astype(np.int32)
+    prior = np.where(row % WINDOWS, PRIOR, 1.0).astype(np.float32)
     measure_engine("views-top100", lambda q, c: engine.top(q, 100, threads=c, groups=groups, prior=prior))
     measure_engine(
         "two-stage", lambda q, c: rank(collection, q, method="dpf", k=100, shortlist=short, threads=c)
     )
     steps: list[dict[str, Any]] = []
     if find_spec("faiss") is not None:
-        from .bench_depiction import expanded, indexing, synthetic, view_with
+        from .bench_embeddings import expanded, indexing, state_with, synthetic
 
-        depicted = view_with(collection, synthetic(pictures))
+        depicted = state_with(collection, synthetic(pictures))
         measure_engine("expanded-top100", lambda q, c: expanded(depicted, 100, c)(q))
         del depicted
         for step, call, kept in indexing(say):
@@ -310,7 +310,7 @@ def _contours() -> tuple[list[Points], list[Points], str]:
         p for p in (data / "sysu" / "sketches").rglob("*") if p.suffix in (".png", ".jpg", ".svg")
     )
     if len(photos) < PHOTOS or len(sketches) < QUERIES:
-        from ..contours.made_up import random_curves
+        from ..contours.synthetic import random_curves
 
         curves = [random_curves(number) for number in range(PHOTOS)]
         return (

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..search.confidence import Logistic, Model, art, hit_features, photograph_features, search_features
+from ..search.confidence import Logistic, Model, art, hit_features, likeness_features, search_features
 from .open_set import Trial
 
 Floats = NDArray[np.float64]
@@ -93,7 +93,7 @@ def fit(chosen: Sequence[Trial]) -> Model:
     )
     present = _fit_presence(chosen, [search_features(t.evidence) for t in chosen])
     photographs = [(t, t.likeness) for t in chosen if t.likeness is not None and art(t.evidence) < 0.5]
-    said = [photograph_features(t.evidence, likeness) for t, likeness in photographs]
+    said = [likeness_features(t.evidence, likeness) for t, likeness in photographs]
     return Model(hit, present, _fit_presence([t for t, _ in photographs], said) if said else None)
 
 

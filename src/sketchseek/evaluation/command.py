@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..arguments import natural, positive, strength, weight
 from ..errors import SketchseekError
-from ..output.arguments import natural, positive, strength, weight
 
 if TYPE_CHECKING:
-    from ..depiction import Depiction
+    from ..embeddings import EmbeddingIndex
     from ..search.options import Options
     from .experiment import Experiment
 
@@ -64,7 +64,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--blend", type=weight, metavar="W", help="with --expansion, as in `search`")
     parser.add_argument("--no-mirror", dest="mirror", action="store_false")
     parser.add_argument(
-        "--clutter", type=strength, default=0.4, metavar="B", help="strength of local normalisation; 0: none"
+        "--local-normalization",
+        "--clutter",
+        type=strength,
+        default=0.4,
+        metavar="B",
+        help="strength of local normalisation; 0: none",
     )
     parser.add_argument("--storage", choices=("int8", "float32"), default="int8")
     parser.add_argument("--queries", type=positive, metavar="N", help="only N of the drawings, at random")
@@ -75,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Evaluate and print."""
-    from ..output.progress import shown
+    from ..progress import shown
     from ..search.options import Options
     from ..shape.settings import DEFAULT_PRESET, Settings
     from . import datasets
@@ -83,7 +88,16 @@ def run(args: argparse.Namespace) -> int:
 
     if args.expansion is None and (args.expand or args.blend or args.learned):
         raise SketchseekError("--expand, --blend and --learned say how to use --expansion NAME: name one.")
-    names = ("mirror", "expand", "blend", "method", "shortlist", "rerank", "neighborhood", "clutter")
+    names = (
+        "mirror",
+        "expand",
+        "blend",
+        "method",
+        "shortlist",
+        "rerank",
+        "neighborhood",
+        "local_normalization",
+    )
     args.method = args.method or ("exhaustive" if args.shortlist is None else "projections")
     options = Options(**{name: getattr(args, name) for name in names})
     data = datasets.load(args.folder, args.layout)
@@ -101,41 +115,41 @@ def run(args: argparse.Namespace) -> int:
         experiment = experiment.sample(args.queries)
     if args.moved:
         experiment = experiment.moved()
-    depiction = None
+    embeddings = None
     if args.expansion:
-        from ..depiction import get_describer
-        from ..depiction.weights import read_tensors
-        from .depiction import depiction_of
+        from ..embeddings import get_encoder
+        from ..networks.weights import read_tensors
+        from .embeddings import embeddings_of
 
         with shown(sys.stderr) as progress:
             known = read_tensors(args.learned) if args.learned else None
-            describer = get_describer(args.expansion, learned=known)
-            depiction = depiction_of(data, describer, progress)
+            encoder = get_encoder(args.expansion, learned=known)
+            embeddings = embeddings_of(data, encoder, progress)
     if args.paper:
-        document = _to_the_letter(experiment, options, depiction, args)
+        document = _to_the_letter(experiment, options, embeddings, args)
     else:
         settings = Settings.preset(args.preset or DEFAULT_PRESET)
-        document = experiment.evaluate(settings, options, args.storage, depiction, args.smallest)
+        document = experiment.evaluate(settings, options, args.storage, embeddings, args.min_object_size)
     print(json.dumps(document) if args.json else as_text(document))
     return 0
 
 
 def _to_the_letter(
-    experiment: Experiment, options: Options, depiction: Depiction | None, args: argparse.Namespace
+    experiment: Experiment, options: Options, embeddings: EmbeddingIndex | None, args: argparse.Namespace
 ) -> dict[str, Any]:
     from ..shape.settings import Settings
-    from ..shape.views import WHOLE
+    from ..shape.windows import WHOLE
     from . import paper
     from .ablations import scores_of_orders
     from .scoring import summary
 
     settings, options = Settings.paper(args.preset or "compact"), paper.options_of(options)
     experiment = paper.to_the_letter(experiment)
-    if depiction is None:
-        return experiment.evaluate(settings, options, args.storage, smallest=WHOLE)
-    view = experiment.view(settings, args.storage, smallest=WHOLE)
+    if embeddings is None:
+        return experiment.evaluate(settings, options, args.storage, min_object_size=WHOLE)
+    state = experiment.state(settings, args.storage, min_object_size=WHOLE)
     n = paper.EXPAND if args.expand is None else args.expand
-    order = paper.expansion_order(view, depiction, options, n)
+    order = paper.expansion_order(state, embeddings, options, n)
     return summary(experiment.data, scores_of_orders(experiment, order), f"{options.method}, QE{n}")
 
 

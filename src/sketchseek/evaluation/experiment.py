@@ -15,15 +15,15 @@ from ..errors import SketchseekError
 from ..search.core import PLACE
 from ..search.options import Options
 from ..search.search import find
-from ..search.view import PictureContours, View, view_of
+from ..search.state import PictureContours, SearchState, state_of
 from ..shape.settings import Settings
-from ..shape.views import SMALLEST
+from ..shape.windows import MIN_OBJECT_SIZE
 from .datasets import DataSet
 from .extraction import contours_of_pictures
 from .scoring import SHOWN, QueryScore, RankedPhotos, score, summary
 
 if TYPE_CHECKING:
-    from ..depiction import Depiction
+    from ..embeddings import EmbeddingIndex
 
 NOTHING = np.zeros(0, np.float32)
 NO_IDS = np.zeros(0, np.int64)
@@ -103,36 +103,36 @@ class Experiment:
             data=replace(self.data, name=f"{self.data.name}-moved", boxes=boxes),
         )
 
-    def view(
+    def state(
         self,
         settings: Settings,
         storage: str = "int8",
-        depiction: Depiction | None = None,
-        smallest: float = SMALLEST,
-    ) -> View:
+        embeddings: EmbeddingIndex | None = None,
+        min_object_size: float = MIN_OBJECT_SIZE,
+    ) -> SearchState:
         """The photos as a search sees them."""
         photos = self.data.photos
-        return view_of(
+        return state_of(
             self.contours,
             settings,
             storage,
-            smallest=smallest,
+            min_object_size=min_object_size,
             path=lambda i: str(photos[i]),
-            depiction=depiction,
+            embeddings=embeddings,
         )
 
-    def run(self, view: View, options: Options = ALL, *, place: bool = True) -> list[QueryScore]:
+    def run(self, state: SearchState, options: Options = ALL, *, place: bool = True) -> list[QueryScore]:
         """Search for every drawing, ranking all photos.
 
         place : also say where the drawing lies in the first hits, which takes longer than finding them.
         """
-        options = replace(options, k=min(SHOWN, len(view)))
+        options = replace(options, k=min(SHOWN, len(state)))
         place = place and bool(self.data.boxes)
         scores = []
         for query, sketch in zip(self.data.queries, self.sketches, strict=True):
             found = RankedPhotos(NO_IDS)
             if sketch is not None:
-                answer = find(view, sketch, options, count=len(view), place=place)
+                answer = find(state, sketch, options, count=len(state), place=place)
                 boxes = None
                 if place:
                     _, first = np.unique(answer.places[:, PLACE.index("hit")], return_index=True)
@@ -146,11 +146,11 @@ class Experiment:
         settings: Settings,
         options: Options = ALL,
         storage: str = "int8",
-        depiction: Depiction | None = None,
-        smallest: float = SMALLEST,
+        embeddings: EmbeddingIndex | None = None,
+        min_object_size: float = MIN_OBJECT_SIZE,
     ) -> dict[str, Any]:
         """One row of a table: the document that `evaluate --json` prints."""
-        scores = self.run(self.view(settings, storage, depiction, smallest), options)
+        scores = self.run(self.state(settings, storage, embeddings, min_object_size), options)
         return summary(self.data, scores, options.method or "exhaustive")
 
 

@@ -18,9 +18,9 @@ import numpy as np
 from .. import contours, system
 from ..contours.detectors import EdgeDetector, get_detector
 from ..contours.points import Points
-from ..depiction.cache import load_arrays, save_arrays
+from ..embeddings.cache import load_arrays, save_arrays
 from ..errors import SketchseekError
-from ..search.view import PictureContours
+from ..search.state import PictureContours
 
 
 def cache_folder() -> Path:

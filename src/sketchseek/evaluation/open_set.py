@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from ..contours.drawing import Sketch
 from ..search.options import Options
 from ..search.search import find
-from ..search.view import View
+from ..search.state import SearchState
 from ..shape.engine import Ids
-from .depiction import PhotoFeatures
+from .embeddings import PhotoFeatures
 from .experiment import Experiment
 
 FEW_KINDS = 5
@@ -55,13 +55,13 @@ class Trial:
 class Described:
     """A collection whose pictures' features are at hand, so that parts of it can be searched."""
 
-    view: View
+    state: SearchState
     features: PhotoFeatures | None = None
 
-    def part(self, ids: Ids) -> View:
+    def part(self, ids: Ids) -> SearchState:
         """Some of the pictures, numbered anew."""
-        depiction = None if self.features is None else self.features.part(ids).depiction()
-        return self.view.part(ids, lambda: depiction)
+        embeddings = None if self.features is None else self.features.part(ids).embeddings()
+        return self.state.part(ids, lambda: embeddings)
 
 
 def trials(
@@ -75,7 +75,7 @@ def trials(
     """
     rng = np.random.default_rng(seed)
     options = Options(FIRST)
-    everything = np.arange(len(whole.view))
+    everything = np.arange(len(whole.state))
     drawn: dict[tuple[frozenset[int], int | None], list[int]] = {}
     for i, query in enumerate(e.data.queries):
         if e.sketches[i] is not None:
@@ -96,11 +96,11 @@ def trials(
                 some, among = right, others[np.isin(folders[others], chosen[1:])]
                 wrong = others[np.isin(folders[others], chosen)]
             for present, ids in ((True, np.sort(np.concatenate([some, among]))), (False, np.sort(wrong))):
-                view = whole.part(ids)
+                state = whole.part(ids)
                 for i in queries:
                     sketch = e.sketches[i]
                     assert sketch is not None
-                    answer = find(view, sketch, options, place=False)
+                    answer = find(state, sketch, options, place=False)
                     yield Trial(
                         answer.evidence,
                         answer.likeness,
@@ -108,7 +108,7 @@ def trials(
                         present,
                         e.data.name,
                         e.data.queries[i].category,
-                        len(view),
+                        len(state),
                         answer.confidence,
                         answer.present,
                     )
@@ -120,11 +120,11 @@ def slips(e: Experiment, whole: Described, count: int = 30, seed: int = 1) -> It
     Among icons and emoji only scrawls: there are arrows, circles and bars.
     """
     rng = np.random.default_rng(seed)
-    view = whole.part(np.arange(len(whole.view)))
-    flat = whole.view.is_line_art.mean() > FLAT or e.data.photos[0].suffix == ".svg"
+    state = whole.part(np.arange(len(whole.state)))
+    flat = whole.state.is_line_art.mean() > FLAT or e.data.photos[0].suffix == ".svg"
     for i in range(count):
         sketch = Sketch.from_strokes([_slip(rng, SCRAWL if flat else i % 4)])
-        answer = find(view, sketch, Options(FIRST), place=False)
+        answer = find(state, sketch, Options(FIRST), place=False)
         nothing = np.zeros(len(answer.pictures), bool)
         yield Trial(
             answer.evidence,
@@ -133,7 +133,7 @@ def slips(e: Experiment, whole: Described, count: int = 30, seed: int = 1) -> It
             False,
             e.data.name,
             f"slip {i}",
-            len(view),
+            len(state),
             answer.confidence,
             answer.present,
         )

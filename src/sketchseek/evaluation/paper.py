@@ -7,7 +7,7 @@
 | points of a drawing | weight 1 | less inside its outline (`contours/outline.py`) |
 | line art among the pictures | edges are detected, as everywhere | lines are followed, margins cut off |
 | score | cosine | normalised where the drawing lies; a mirrored hit counts less (docs/clutter.md) |
-| query expansion | plain mean of the first n, 64 bytes a picture as 64 x 8 bits | `depiction/expand.py` |
+| query expansion | plain mean of the first n, 64 bytes a picture as 64 x 8 bits | `embeddings/expansion.py` |
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..contours.drawing import Sketch
-from ..depiction import Depiction
-from ..depiction.quantisation import faiss_or_sentence
+from ..embeddings import EmbeddingIndex
+from ..embeddings.quantisation import faiss_or_sentence
 from ..search.options import Options
 from ..search.search import find
-from ..search.view import View
+from ..search.state import SearchState
 from ..shape.engine import Ids
 from .experiment import Experiment
 
@@ -46,18 +46,18 @@ def to_the_letter(experiment: Experiment) -> Experiment:
 
 def options_of(options: Options) -> Options:
     """The same method, by the paper's cosine."""
-    return replace(options, clutter=0.0, expand=0, blend=0.0)
+    return replace(options, local_normalization=0.0, expand=0, blend=0.0)
 
 
 def expansion_order(
-    view: View, depiction: Depiction, options: Options, n: int = EXPAND
+    state: SearchState, embeddings: EmbeddingIndex, options: Options, n: int = EXPAND
 ) -> Callable[[Sketch], Ids]:
     """A drawing -> all pictures, by the mean of the first n hits' descriptors, as coded in 64 bytes."""
-    everything = depiction.pictures.vectors(np.arange(len(view)))
+    everything = embeddings.pictures.vectors(np.arange(len(state)))
     coded = product_coded(everything)
 
     def order(sketch: Sketch) -> Ids:
-        first = find(view, sketch, replace(options, k=n), place=False).pictures
+        first = find(state, sketch, replace(options, k=n), place=False).pictures
         return np.argsort(-(coded @ everything[first].mean(axis=0)), kind="stable")
 
     return order

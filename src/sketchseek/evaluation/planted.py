@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..contours.drawing import Sketch
-from ..contours.made_up import outline_points, random_shape
+from ..contours.synthetic import outline_points, random_shape
 
 Pixels = NDArray[np.uint8]
 

@@ -8,10 +8,10 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ..contours.objects import Stat, fetch, is_object, look
-from ..contours.source import open_regular, read_source
-from ..contours.volumes import file_of, volume_and_page
 from ..errors import SketchseekError
+from ..sources.files import open_regular, read_source
+from ..sources.objects import Stat, fetch, is_object, object_stat
+from ..sources.volumes import file_of, volume_and_page
 from .walk import Walk, below
 
 RACY_NANOSECONDS = 2_000_000_000
@@ -19,7 +19,7 @@ RACY_NANOSECONDS = 2_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class IndexedPicture:
     """What an index knows of a picture without its vectors."""
 
     id: str
@@ -28,17 +28,17 @@ class Known:
     modified: int
     digest: bytes
     failure: str | None
-    smallest: float | None
+    min_object_size: float | None
     expanded: bool
     keyworded: bool = True
 
-    def lacks(self, *, expand: bool, smallest: float) -> bool:
+    def lacks(self, *, expand: bool, min_object_size: float) -> bool:
         """Whether it lacks something that is wanted."""
-        return (expand and self.lacks_expansion) or self.lacks_views(smallest) or self.lacks_keywords
+        return (expand and self.lacks_expansion) or self.lacks_windows(min_object_size) or self.lacks_keywords
 
-    def lacks_views(self, smallest: float) -> bool:
-        """Whether it is a picture with other views than those for things as small as that."""
-        return self.failure is None and self.smallest != smallest
+    def lacks_windows(self, min_object_size: float) -> bool:
+        """Whether it is a picture with other windows than those for things as small as that."""
+        return self.failure is None and self.min_object_size != min_object_size
 
     @property
     def lacks_keywords(self) -> bool:
@@ -55,27 +55,29 @@ class Known:
 class Changes:
     """What is to be done, and what isn't.
 
-    fresh : pictures that the index doesn't know. altered : those whose size or time is another.
-    bare : those as they were that lack views, keywords or the descriptor for expansion, as the altered may.
-    same : those to leave. vanished : those that are no longer there. doubles : further rows of one path.
+    new : pictures that the index doesn't know. changed : those whose size or time is another.
+    incomplete : those as they were that lack views, keywords or the descriptor for expansion, as the altered
+        may.
+    unchanged : those to leave. vanished : those that are no longer there. duplicates : further rows of one
+        path.
     """
 
-    fresh: list[bytes] = field(default_factory=list)
-    altered: list[Known] = field(default_factory=list)
-    bare: list[Known] = field(default_factory=list)
-    same: list[Known] = field(default_factory=list)
-    vanished: list[Known] = field(default_factory=list)
-    doubles: list[Known] = field(default_factory=list)
+    new: list[bytes] = field(default_factory=list)
+    changed: list[IndexedPicture] = field(default_factory=list)
+    incomplete: list[IndexedPicture] = field(default_factory=list)
+    unchanged: list[IndexedPicture] = field(default_factory=list)
+    vanished: list[IndexedPicture] = field(default_factory=list)
+    duplicates: list[IndexedPicture] = field(default_factory=list)
 
 
 def compare(
-    known: Iterable[Known],
+    known: Iterable[IndexedPicture],
     walk: Walk,
     roots: Sequence[bytes],
     *,
     forget_missing: bool,
     expand: bool,
-    smallest: float,
+    min_object_size: float,
     retry: bool = True,
 ) -> Changes:
     """Sort the pictures under `roots` by what happened to them.
@@ -93,7 +95,7 @@ def compare(
     met: set[bytes] = set()
     for row in known:
         if row.path in met:
-            changes.doubles.append(row)
+            changes.duplicates.append(row)
             continue
         met.add(row.path)
         stat = walk.files.get(row.path)
@@ -101,28 +103,28 @@ def compare(
             machine_failed = row.failure is not None and not row.digest
             trusted_time = row.modified != 0
             if (retry and machine_failed) or not trusted_time or stat != Stat(row.size, row.modified):
-                changes.altered.append(row)
-            elif row.lacks(expand=expand, smallest=smallest):
-                changes.bare.append(row)
+                changes.changed.append(row)
+            elif row.lacks(expand=expand, min_object_size=min_object_size):
+                changes.incomplete.append(row)
             else:
-                changes.same.append(row)
+                changes.unchanged.append(row)
         elif is_root(row.path) and not is_kept(row.path):
             changes.vanished.append(row)
-    changes.fresh = [path for path in walk.files if path not in met]
+    changes.new = [path for path in walk.files if path not in met]
     return changes
 
 
 def moves(
-    fresh: Iterable[bytes], walk: Walk, known: Iterable[Known], vanished: Iterable[Known]
-) -> Iterator[tuple[bytes, Known, Stat]]:
+    new: Iterable[bytes], walk: Walk, known: Iterable[IndexedPicture], vanished: Iterable[IndexedPicture]
+) -> Iterator[tuple[bytes, IndexedPicture, Stat]]:
     """Triples (new path, row, size and time there): the same bytes, where the row's own path is gone.
 
     Gone means vanished from the folders walked, or not there elsewhere, with its folder or without. That may
     be a drive that is not mounted, of which this is a copy: its pictures are then added again once it is.
     """
     gone = {row.id for row in vanished}
-    sizes = {walk.files[path].size for path in fresh}
-    candidates: dict[int, list[Known]] = {}
+    sizes = {walk.files[path].size for path in new}
+    candidates: dict[int, list[IndexedPicture]] = {}
     for row in known:
         if (
             row.size in sizes
@@ -130,7 +132,7 @@ def moves(
             and (row.id in gone or gone_with(row.path) is not None)
         ):
             candidates.setdefault(row.size, []).append(row)
-    for path in fresh:
+    for path in new:
         rows = candidates.get(walk.files[path].size)
         if not rows:
             continue
@@ -170,7 +172,7 @@ def digest_of_file(path: bytes) -> tuple[bytes, Stat] | None:
             return digest_of(data), found
         now = time.time_ns()
         if volume_and_page(path)[1] is not None:
-            found = look(path)
+            found = object_stat(path)
             data = read_source(os.fsdecode(path))
             return digest_of(data), Stat(found.size, trusted(found.modified, now))
         with open_regular(path) as file:

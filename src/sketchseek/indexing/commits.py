@@ -13,15 +13,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..contours.objects import Stat
 from ..errors import DamagedError, SketchseekError
+from ..sources.objects import Stat
 from ..storage.durable import uninterrupted
 from ..storage.location import reading
 from ..storage.schema import Expansion, schema_of, thumbnail_sum
 from ..storage.store import Change, Store
-from .changes import Known
+from .changes import IndexedPicture
 from .report import Report
-from .worker import Described, Failed, Same
+from .worker import Described, Failed, Unchanged
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,11 +38,11 @@ class Move:
     """A picture that is now at `path`, with the row it has."""
 
     path: bytes
-    row: Known
+    row: IndexedPicture
     stat: Stat
 
 
-Item = Described | Failed | Same | Move
+Item = Described | Failed | Unchanged | Move
 
 
 @dataclass
@@ -50,8 +50,8 @@ class _Decided:
     """What a batch comes to: the change, rows then known, rows that left their paths, and what to count."""
 
     change: Change
-    known: list[Known] = field(default_factory=list)
-    left: list[Known] = field(default_factory=list)
+    known: list[IndexedPicture] = field(default_factory=list)
+    left: list[IndexedPicture] = field(default_factory=list)
     added: int = 0
     refreshed: int = 0
     unchanged: int = 0
@@ -61,25 +61,25 @@ class _Decided:
     failed: list[tuple[bytes, str]] = field(default_factory=list)
 
 
-def read_known(store: Store) -> list[Known]:
+def read_known(store: Store) -> list[IndexedPicture]:
     """What the table knows, without vectors."""
     columns = {name: name for name in _COLUMNS} | {"keyworded": "keywords IS NOT NULL"}
-    wanted = store.recipe.wanted
+    wanted = store.config.wanted
     if wanted is not None:
         columns["expanded"] = " AND ".join(f"{name} IS NOT NULL" for name in _filled(wanted))
     with reading(store.location):
         return _known_of(store.dataset.to_table(columns=columns))
 
 
-def _known_of(table: pa.Table) -> list[Known]:
+def _known_of(table: pa.Table) -> list[IndexedPicture]:
     lists = {name: table[name].to_pylist() for name in table.column_names}
     expanded = lists.get("expanded") or [False] * len(table)
     columns = (*(lists[name] for name in _COLUMNS), expanded, lists["keyworded"])
-    return [Known(*row) for row in zip(*columns, strict=True)]
+    return [IndexedPicture(*row) for row in zip(*columns, strict=True)]
 
 
-def _by_path(known: Iterable[Known]) -> dict[bytes, Known]:
-    rows: dict[bytes, Known] = {}
+def _by_path(known: Iterable[IndexedPicture]) -> dict[bytes, IndexedPicture]:
+    rows: dict[bytes, IndexedPicture] = {}
     for row in known:
         rows.setdefault(row.path, row)
     return rows
@@ -98,10 +98,10 @@ def keep_tidy(store: Store) -> None:
 class Commits:
     """Collects results and commits them; `known` follows what the table knows, by path."""
 
-    def __init__(self, store: Store, known: Iterable[Known], report: Report) -> None:
+    def __init__(self, store: Store, known: Iterable[IndexedPicture], report: Report) -> None:
         self.known = _by_path(known)
         self._store = store
-        self._network = store.recipe.wanted
+        self._network = store.config.wanted
         self._version = store.version
         self._report = report
         self._items: dict[bytes, Item] = {}
@@ -152,12 +152,12 @@ class Commits:
         if self._commits % TIDY_COMMITS == 0:
             keep_tidy(self._store)
 
-    def forget(self, rows: Sequence[Known], count: bool = True) -> None:
+    def forget(self, rows: Sequence[IndexedPicture], count: bool = True) -> None:
         """Forget pictures that are no longer there, unless somebody has just moved or read them."""
         if not rows:
             return
         before = {row.id: row for row in rows}
-        still: list[Known] = []
+        still: list[IndexedPicture] = []
 
         def prepare() -> Change:
             self._catch_up()
@@ -176,7 +176,7 @@ class Commits:
             self.known = _by_path(read_known(self._store))
             self._version = self._store.version
 
-    def _follow(self, written: Iterable[Known], forgotten: Iterable[Known]) -> None:
+    def _follow(self, written: Iterable[IndexedPicture], forgotten: Iterable[IndexedPicture]) -> None:
         """After a commit: know what it changed. A commit that met others is left for `_catch_up`."""
         if self._store.version != self._version + 1:
             return
@@ -199,7 +199,7 @@ class Commits:
                 if row is None and _is_still(self.known.get(item.row.path), item.row):
                     rewritten[item.row.id] = item
                 continue  # somebody has added it at the new path meanwhile, or its row is of something else
-            if isinstance(item, Same):
+            if isinstance(item, Unchanged):
                 if row is None or row.digest != item.digest:
                     continue
                 lacked = any(x is not None for x in (item.expansion, item.shape, item.keywords))
@@ -237,8 +237,8 @@ class Commits:
 
     def _columns(self) -> Sequence[str]:
         """Where what this run's network has seen goes; nowhere, where others have changed their mind."""
-        recipe, mine = self._store.recipe, self._network
-        for there in (recipe.successor, recipe.expansion):
+        config, mine = self._store.config, self._network
+        for there in (config.successor, config.expansion):
             if mine is not None and there is not None and there.is_comparable(mine):
                 return there.columns
         return ()
@@ -246,7 +246,7 @@ class Commits:
     def _rewrite(self, items: dict[str, Item], decided: _Decided, forget: list[str]) -> pa.Table:
         """The rows of pictures whose content is the same, with another path, time or expansion."""
         rows = self._store.whole_rows(list(items)).to_pylist()
-        wanted, columns = self._store.recipe.wanted, self._columns()
+        wanted, columns = self._store.config.wanted, self._columns()
         for row in rows:
             item = items[row["id"]]
             forget.append(row["id"])
@@ -255,7 +255,7 @@ class Commits:
                 decided.left.append(item.row)
                 row["size"], row["modified"] = item.stat.size, item.stat.modified
                 decided.moved += 1
-            elif isinstance(item, Same):
+            elif isinstance(item, Unchanged):
                 row["size"], row["modified"] = item.size, item.modified
                 for name, value in zip(columns, (item.expansion, item.tokens), strict=False):
                     row[name] = value or row[name]
@@ -273,23 +273,23 @@ class Commits:
             expanded = wanted is not None and all(row[name] is not None for name in _filled(wanted))
             keyworded = row["keywords"] is not None
             values = [*(row[name] for name in _COLUMNS), expanded, keyworded]
-            decided.known.append(Known(*values))
+            decided.known.append(IndexedPicture(*values))
         return table_of(rows, self._store)
 
 
-def _is_still(row: Known | None, before: Known | None) -> bool:
+def _is_still(row: IndexedPicture | None, before: IndexedPicture | None) -> bool:
     """Whether a row is about the same content at the same path as before."""
     if row is None or before is None:
         return False
     return all(getattr(row, name) == getattr(before, name) for name in _OF_CONTENT)
 
 
-def _is_kept(row: Known, item: Failed) -> bool:
+def _is_kept(row: IndexedPicture, item: Failed) -> bool:
     """Whether a row is good in spite of a failure: the machine failed, or it once read the same content."""
     return row.failure is None and item.digest in (b"", row.digest)
 
 
-def _agrees(row: Known, item: Described | Failed) -> bool:
+def _agrees(row: IndexedPicture, item: Described | Failed) -> bool:
     """Whether the row already says all that the result says."""
     if isinstance(item, Failed):
         return (row.digest, row.size, row.modified, row.failure) == (
@@ -299,7 +299,7 @@ def _agrees(row: Known, item: Described | Failed) -> bool:
         row.failure is None
         and (row.digest, row.size, row.modified) == (item.digest, item.size, item.modified)
         and (row.expanded or item.expansion is None)
-        and not row.lacks_views(item.shape.smallest)
+        and not row.lacks_windows(item.shape.min_object_size)
     )
 
 
@@ -310,11 +310,13 @@ def _count_unchanged(decided: _Decided, item: Described | Failed) -> None:
         decided.unchanged += 1
 
 
-def _known(identifier: str, item: Described | Failed) -> Known:
+def _known(identifier: str, item: Described | Failed) -> IndexedPicture:
     failure = item.reason if isinstance(item, Failed) else None
     expanded = isinstance(item, Described) and item.expansion is not None
-    smallest = item.shape.smallest if isinstance(item, Described) else None
-    return Known(identifier, item.path, item.size, item.modified, item.digest, failure, smallest, expanded)
+    min_object_size = item.shape.min_object_size if isinstance(item, Described) else None
+    return IndexedPicture(
+        identifier, item.path, item.size, item.modified, item.digest, failure, min_object_size, expanded
+    )
 
 
 def _filled(wanted: Expansion) -> Sequence[str]:
@@ -339,11 +341,11 @@ def table_of(rows: list[dict[str, Any]], store: Store) -> pa.Table:
     import numpy as np
     import pyarrow as pa
 
-    recipe = store.recipe
-    schema = schema_of(recipe)
+    config = store.config
+    schema = schema_of(config)
     dtypes = {
-        "code": (np.int8, recipe.dimension),
-        "norms": (np.float32, recipe.n_norms),
+        "code": (np.int8, config.dimension),
+        "norms": (np.float32, config.n_norms),
         "frame": (np.float32, 4),
     }
     columns = []

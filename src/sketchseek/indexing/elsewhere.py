@@ -11,9 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from ..errors import SketchseekError
-from ..remote import Item, Source, is_remote, root_of, source_of
-from ..remote.kept import Folder
+from ..sources import Item, Source, is_remote, root_of, source_of
 from ..storage.location import Location
+from ..storage.source_cache import Folder
 from .walk import Walk
 from .worker import Failed, Task
 

@@ -15,9 +15,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..contours.child import Children, LimitError, machine_failed
-from ..contours.picture import THUMBNAIL_SIDE
 from ..errors import DamagedError, SketchseekError
+from ..sources.picture import THUMBNAIL_SIDE
+from ..sources.sandbox import Children, LimitError, machine_failed
 from ..storage.location import Location, no_index, reading
 from ..storage.schema import schema_of, thumbnail_sum
 from ..storage.snapshot import Snapshot
@@ -94,7 +94,7 @@ def check(where: str | os.PathLike[str], *, repair: bool = False, jobs: int | No
     found = Check()
     if not location.exists():
         raise no_index(location)
-    if location.mend(unread=repair):
+    if location.repair(unread=repair):
         found.problems.append("The newest manifest was lost or changed; it was put back.")
     sealed = location.is_uri or location.seal() is not None
     if not sealed:
@@ -149,7 +149,7 @@ def _damaged(store: Store) -> dict[Files, str]:
 
 def _why(store: Store, fragment: Any) -> str | None:
     """Why a fragment can't be relied on, by its files' checksums, then by all its rows; None when it can."""
-    columns = schema_of(store.recipe).names
+    columns = schema_of(store.config).names
     try:
         for name, reason in store.current.differing([fragment], again=True):
             return f"{name}: {reason}."

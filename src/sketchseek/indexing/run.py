@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from .. import system
-from ..contours.objects import is_object
 from ..errors import SketchseekError
-from ..output.progress import Progress
-from ..remote import is_remote
+from ..progress import Progress
 from ..shape.engine.device import usable
-from ..storage.schema import Recipe
+from ..sources import is_remote
+from ..sources.objects import is_object
+from ..storage.schema import IndexConfig
 from ..storage.store import Change, Store
 from .changes import Changes, compare, gone_with, moves
 from .commits import Commits, Move, keep_tidy, read_known
@@ -46,7 +46,7 @@ class IndexingOptions:
     forget_missing: bool = False
     retry: bool = True
     device: str = "cpu"
-    workers: Callable[[Recipe, int | None, str], AbstractContextManager[Reading]] | None = None
+    workers: Callable[[IndexConfig, int | None, str], AbstractContextManager[Reading]] | None = None
     listings: Listings | None = None
 
 
@@ -57,8 +57,8 @@ class Reading(Protocol):
         """Answers as they come, one for each task; None now and then, when there is nothing yet."""
 
 
-def _workers(recipe: Recipe, jobs: int | None, device: str) -> AbstractContextManager[Reading]:
-    return Workers(recipe, jobs or system.processors(), usable(device))
+def _workers(config: IndexConfig, jobs: int | None, device: str) -> AbstractContextManager[Reading]:
+    return Workers(config, jobs or system.processors(), usable(device))
 
 
 def update(
@@ -82,7 +82,7 @@ def update(
     seen = walk([root for root in roots if not is_remote(root)], options.exclude, options.listings)
     elsewhere.add_to(seen)
     take_to_pages(seen, known, store.location)
-    wanted = _wanted(store.recipe)
+    wanted = _wanted(store.config)
     changes = compare(
         known,
         seen,
@@ -105,18 +105,20 @@ def update(
     report.looking = time.monotonic() - start
     commits = Commits(store, known, report)
     try:
-        commits.forget(changes.doubles, count=False)
+        commits.forget(changes.duplicates, count=False)
         moved = _follow_moves(changes, seen, commits, report)
         commits.forget(changes.vanished)
-        changes.bare += [row for row in commits.known.values() if row.id in moved and row.lacks(**wanted)]
+        changes.incomplete += [
+            row for row in commits.known.values() if row.id in moved and row.lacks(**wanted)
+        ]
         _read(changes, commits, store, options, progress=progress, elsewhere=elsewhere)
     except KeyboardInterrupt:
         report.interrupted = True
     commits.flush()
-    if store.recipe.successor is not None and not report.interrupted:
-        report.succession = _succeed(store, {row.path for row in (*changes.altered, *changes.bare)})
-    report.unchanged += len(changes.same)
-    for row in changes.same:
+    if store.config.successor is not None and not report.interrupted:
+        report.succession = _succeed(store, {row.path for row in (*changes.changed, *changes.incomplete)})
+    report.unchanged += len(changes.unchanged)
+    for row in changes.unchanged:
         if row.failure is not None:
             report.unchanged -= 1
             report.add_failure(row.path, row.failure)
@@ -161,7 +163,7 @@ def _kept(
 def _follow_moves(changes: Changes, seen: Walk, commits: Commits, report: Report) -> set[str]:
     """Give rows the new paths of their pictures; their ids. Folders that are gone altogether are reported."""
     moved: dict[str, bytes] = {}
-    for path, row, found in moves(changes.fresh, seen, commits.known.values(), changes.vanished):
+    for path, row, found in moves(changes.new, seen, commits.known.values(), changes.vanished):
         commits.add(Move(path, row, found))
         moved[row.id] = row.path
     commits.flush()
@@ -171,8 +173,8 @@ def _follow_moves(changes: Changes, seen: Walk, commits: Commits, report: Report
     for folder, count in left.items():
         if folder is not None and folder not in paths:
             report.followed.append((os.fsdecode(folder), count))
-    gone = {path for path in changes.fresh if path in commits.known}
-    changes.fresh = [path for path in changes.fresh if path not in gone]
+    gone = {path for path in changes.new if path in commits.known}
+    changes.new = [path for path in changes.new if path not in gone]
     return set(moved)
 
 
@@ -183,7 +185,7 @@ def _succeed(store: Store, tried: set[bytes]) -> str:
     """
     left = [row for row in read_known(store) if row.lacks_expansion and row.path not in tried]
     left = [row for row in left if is_object(row.path) or os.path.lexists(row.path)]
-    successor = store.recipe.successor
+    successor = store.config.successor
     if successor is None or left:
         return (
             f"{len(left):,} pictures in other folders have no descriptor of the new kind yet, so searches "
@@ -193,19 +195,19 @@ def _succeed(store: Store, tried: set[bytes]) -> str:
     return f"Searches go by {successor.name} from now on."
 
 
-def _wanted(recipe: Recipe) -> dict[str, Any]:
-    """What a row is to have, as `Known.lacks` takes it."""
-    return {"expand": recipe.wanted is not None, "smallest": recipe.smallest}
+def _wanted(config: IndexConfig) -> dict[str, Any]:
+    """What a row is to have, as `IndexedPicture.lacks` takes it."""
+    return {"expand": config.wanted is not None, "smallest": config.min_object_size}
 
 
-def _tasks(changes: Changes, recipe: Recipe) -> Iterator[Task]:
-    yield from (Task(path) for path in changes.fresh)
-    for row in (*changes.altered, *changes.bare):
+def _tasks(changes: Changes, config: IndexConfig) -> Iterator[Task]:
+    yield from (Task(path) for path in changes.new)
+    for row in (*changes.changed, *changes.incomplete):
         yield Task(
             row.path,
             row.digest,
-            lacks_expansion=recipe.wanted is not None and row.lacks_expansion,
-            lacks_views=row.lacks_views(recipe.smallest),
+            lacks_expansion=config.wanted is not None and row.lacks_expansion,
+            lacks_windows=row.lacks_windows(config.min_object_size),
             lacks_keywords=row.lacks_keywords,
         )
 
@@ -219,7 +221,7 @@ def _read(
     progress: Progress | None,
     elsewhere: Elsewhere,
 ) -> None:
-    tasks = list(_tasks(changes, store.recipe))
+    tasks = list(_tasks(changes, store.config))
     if not tasks:
         return
     done = 0
@@ -237,7 +239,7 @@ def _read(
 
     here = [task for task in tasks if not is_remote(task.path)]
     there = [task for task in tasks if is_remote(task.path)]
-    with (options.workers or _workers)(store.recipe, options.jobs, options.device) as workers:
+    with (options.workers or _workers)(store.config, options.jobs, options.device) as workers:
         for result in workers.results(here):
             take(result)
         for batch, failed in elsewhere.fetched(there):

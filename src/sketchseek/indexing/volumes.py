@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
-from ..contours.objects import Stat, is_object
-from ..contours.volumes import MAYBE_PAGED, PAGED, count_pages, page_path, suffix
 from ..errors import SketchseekError
+from ..sources.objects import Stat, is_object
+from ..sources.volumes import MAYBE_PAGED, PAGED, count_pages, page_path, suffix
 from ..storage.durable import write_file
 from ..storage.location import Location
-from .changes import Known
+from .changes import IndexedPicture
 from .walk import Walk
 
 NAME = "volumes"
@@ -23,21 +23,21 @@ AT_ONCE = 4
 Counts = dict[bytes, tuple[Stat, int]]
 
 
-def take_to_pages(seen: Walk, known: Iterable[Known], location: Location) -> None:
+def take_to_pages(seen: Walk, known: Iterable[IndexedPicture], location: Location) -> None:
     """Put the pages of every volume in its place; one that can't be opened stays: its reader says why."""
     volumes = {path: stat for path, stat in seen.files.items() if _may_have_pages(path)}
     if not volumes:
         return
     counted = _read_counts(location)
     alone = {row.path: Stat(row.size, row.modified) for row in known if row.path in volumes}
-    fresh = []
+    new = []
     for path, stat in volumes.items():
         if path in alone and alone[path] == stat:  # one picture, or one failure, as before
             continue
         if path not in counted or counted[path][0] != stat:
-            fresh.append(path)
+            new.append(path)
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        for path, count in zip(fresh, pool.map(_count, fresh), strict=True):
+        for path, count in zip(new, pool.map(_count, new), strict=True):
             counted.pop(path, None)
             if count is not None:
                 counted[path] = volumes[path], count
@@ -47,7 +47,7 @@ def take_to_pages(seen: Walk, known: Iterable[Known], location: Location) -> Non
             continue
         del seen.files[path]
         seen.files.update((page_path(path, page), stat) for page in range(1, count + 1))
-    if fresh:
+    if new:
         with suppress(OSError):
             _save_counts(location, counted)
 

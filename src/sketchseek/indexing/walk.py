@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from itertools import chain
 
-from ..contours.objects import Stat, is_object, listed, look
-from ..contours.volumes import PAGED, can_read_pdf, file_of, suffix
 from ..errors import SketchseekError
-from ..remote import is_remote
+from ..sources import is_remote
+from ..sources.objects import Stat, is_object, list_objects, object_stat
+from ..sources.volumes import PAGED, can_read_pdf, file_of, suffix
 
 SUFFIXES = frozenset(
     b".jpg .jpeg .jpe .jfif .mpo .png .webp .avif .heic .heif .hif .tif .tiff .bmp .gif .svg".split()
@@ -164,7 +164,7 @@ def walk(
     """
     seen = Walk()
     real_roots = tuple(os.path.realpath(root) for root in roots if not is_object(root))
-    course = _Course(seen, listings or here, only_first)
+    course = _Course(seen, listings or list_local, only_first)
     for root in roots:
         if not is_object(root) and not _is_folder(root, seen):
             continue
@@ -241,14 +241,14 @@ class _Course:
 def _take_object(root: bytes, seen: Walk) -> None:
     """A root that is no folder."""
     try:
-        seen.files[root] = look(root)
+        seen.files[root] = object_stat(root)
     except FileNotFoundError:
         seen.missing.append(root)
     except SketchseekError as error:
         seen.unseen[root] = _reason(error)
 
 
-def here(waiting: deque[bytes], rules: Rules) -> Generator[tuple[bytes, Listing]]:
+def list_local(waiting: deque[bytes], rules: Rules) -> Generator[tuple[bytes, Listing]]:
     """`Listings` of this process; what it has not listed when it is closed waits again."""
     if not is_object(rules.root):
         while waiting:
@@ -288,7 +288,7 @@ def list_folder(folder: bytes, rules: Rules) -> Listing:
 
 def _list_objects(folder: bytes, rules: Rules, found: Listing) -> None:
     try:
-        entries = listed(folder)
+        entries = list_objects(folder)
     except FileNotFoundError:
         found.is_there = False
         return

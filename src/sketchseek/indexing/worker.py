@@ -9,18 +9,18 @@ from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
-from ..contours.child import machine_failed
-from ..contours.limits import MAX_BYTES
-from ..contours.objects import Stat, fetch, is_object, look
-from ..contours.source import open_regular
-from ..contours.volumes import PAGED, count_pages, read_page, suffix, volume_and_page
 from ..errors import SketchseekError
-from ..storage.schema import Recipe
+from ..sources.files import open_regular
+from ..sources.limits import MAX_BYTES
+from ..sources.objects import Stat, fetch, is_object, object_stat
+from ..sources.sandbox import machine_failed
+from ..sources.volumes import PAGED, count_pages, read_page, suffix, volume_and_page
+from ..storage.schema import IndexConfig
 from .changes import digest_of, trusted
 
 if TYPE_CHECKING:
+    from ..contours.extract import Contours
     from ..contours.points import Points
-    from ..contours.seeing import Contours
     from ..shape.settings import Floats
 
 
@@ -30,7 +30,7 @@ class Task:
 
     digest : the content the index knows, if any: a file with the same content isn't described again.
     lacks_expansion : what the index knows lacks the descriptor for expansion or tokens, which are wanted.
-    lacks_views : it has other views than those that are wanted.
+    lacks_windows : it has other windows than those that are wanted.
     lacks_keywords : nobody has looked for keywords in it.
     data, stat, original : of a picture that lives elsewhere, its bytes, what they are compared by, and the
         size (width, height) of the original, of which they may be a smaller copy; 0 where nobody says.
@@ -39,7 +39,7 @@ class Task:
     path: bytes
     digest: bytes | None = None
     lacks_expansion: bool = False
-    lacks_views: bool = False
+    lacks_windows: bool = False
     lacks_keywords: bool = False
     data: bytes | None = None
     stat: Stat | None = None
@@ -47,8 +47,8 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
-    """The descriptors of a picture's views, made for things as small as `smallest`, as raw bytes.
+class PictureShape:
+    """The descriptors of a picture's windows, made for things as small as `min_object_size`, as raw bytes.
 
     code, norms, frame : of the first, all of it. windows, window_frames : of the others, one after the other.
     """
@@ -58,7 +58,7 @@ class Shape:
     frame: bytes
     windows: bytes
     window_frames: bytes
-    smallest: float
+    min_object_size: float
     is_line_art: bool
 
     def columns(self) -> dict[str, object]:
@@ -69,7 +69,7 @@ class Shape:
             "frame": self.frame,
             "windows": self.windows,
             "window_frames": self.window_frames,
-            "smallest": self.smallest,
+            "smallest": self.min_object_size,
             "is_line_art": self.is_line_art,
         }
 
@@ -88,14 +88,14 @@ class Described:
     width: int
     height: int
     thumbnail: bytes
-    shape: Shape
+    shape: PictureShape
     expansion: bytes | None
     tokens: bytes | None = None
     keywords: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Same:
+class Unchanged:
     """The content is what the index knows; size and time may not be. With it what was lacking."""
 
     path: bytes
@@ -103,7 +103,7 @@ class Same:
     modified: int
     digest: bytes
     expansion: bytes | None = None
-    shape: Shape | None = None
+    shape: PictureShape | None = None
     tokens: bytes | None = None
     keywords: str | None = None
 
@@ -130,7 +130,7 @@ class Gone:
     path: bytes
 
 
-Result = Described | Same | Failed | Gone
+Result = Described | Unchanged | Failed | Gone
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,29 +142,29 @@ class _Content:
 
 
 class Reader:
-    """Turns tasks into results; holds the detector and the describer.
+    """Turns tasks into results; holds the detector and the encoder.
 
     device : what the networks run on and points are summed up on, "cpu" or "cuda".
     """
 
-    def __init__(self, recipe: Recipe, device: str = "cpu") -> None:
+    def __init__(self, config: IndexConfig, device: str = "cpu") -> None:
         from ..contours.detectors import get_detector
         from ..shape.settings import Settings
 
-        self.settings = Settings.from_json(recipe.settings)
-        self.smallest, self.device = recipe.smallest, device
-        self.detector = get_detector(recipe.detector, device)
-        _check("edge detector", recipe.detector, recipe.detector_version, self.detector)
-        self.describer: Any = None
+        self.settings = Settings.from_json(config.settings)
+        self.min_object_size, self.device = config.min_object_size, device
+        self.detector = get_detector(config.detector, device)
+        _check("edge detector", config.detector, config.detector_version, self.detector)
+        self.encoder: Any = None
         self.wants_tokens = False
-        wanted = recipe.wanted
+        wanted = config.wanted
         if wanted is not None:
-            from ..depiction import get_describer
+            from ..embeddings import get_encoder
 
-            self.describer = get_describer(wanted.name, device=device)
-            _check("picture network", wanted.name, wanted.version, self.describer)
+            self.encoder = get_encoder(wanted.name, device=device)
+            _check("picture network", wanted.name, wanted.version, self.encoder)
             self.wants_tokens = bool(wanted.tokens)
-            here = self.describer.tokens
+            here = self.encoder.tokens
             if self.wants_tokens and (here is None or here.version != wanted.tokens):
                 raise SketchseekError(
                     f"This index holds tokens {wanted.tokens} of pictures, and here are "
@@ -186,11 +186,11 @@ class Reader:
             return self._unread(task.path, error.strerror or str(error))
         try:
             if content.digest == task.digest:
-                looked = self._look_alone(content.data) if task.lacks_expansion else (None, None)
-                shape = self._shape(self._contours(content.data, task)) if task.lacks_views else None
+                looked = self._read_alone(content.data) if task.lacks_expansion else (None, None)
+                shape = self._shape(self._contours(content.data, task)) if task.lacks_windows else None
                 keywords = _keywords(content.data) if task.lacks_keywords else None
                 stat = content.size, content.modified, content.digest
-                return Same(task.path, *stat, looked[0], shape, looked[1], keywords)
+                return Unchanged(task.path, *stat, looked[0], shape, looked[1], keywords)
             return self._describe(task, content)
         except SketchseekError as error:
             digest = b"" if machine_failed(error) else content.digest
@@ -201,27 +201,27 @@ class Reader:
 
     def _unread(self, path: bytes, reason: str, digest: bytes = b"") -> Result:
         try:
-            found = look(path)
+            found = object_stat(path)
         except OSError:
             return Gone(path)
         except SketchseekError:  # a store that does not answer
             found = Stat(0, 0)
         return Failed(path, found.size, found.modified, digest, reason)
 
-    def _look_alone(self, data: bytes) -> tuple[bytes | None, bytes | None]:
-        from ..contours.picture import load_picture
+    def _read_alone(self, data: bytes) -> tuple[bytes | None, bytes | None]:
+        from ..sources.picture import load_picture
 
-        return self._look(load_picture(data).pixels)
+        return self._read_again(load_picture(data).pixels)
 
-    def _look(self, pixels: Any) -> tuple[bytes | None, bytes | None]:
+    def _read_again(self, pixels: Any) -> tuple[bytes | None, bytes | None]:
         """The descriptor for expansion, and tokens, where they are wanted."""
         import numpy as np
 
-        if self.describer is None:
+        if self.encoder is None:
             return None, None
         if not self.wants_tokens:
-            return np.asarray(self.describer(pixels), dtype=np.float16).tobytes(), None
-        seen, tokens = self.describer.with_tokens(pixels)
+            return np.asarray(self.encoder(pixels), dtype=np.float16).tobytes(), None
+        seen, tokens = self.encoder.with_tokens(pixels)
         return np.asarray(seen, dtype=np.float16).tobytes(), tokens.tobytes()
 
     def _contours(self, data: bytes, task: Task) -> Contours:
@@ -233,22 +233,22 @@ class Reader:
             return replace(seen, picture=replace(seen.picture, width=width, height=height))
         return seen
 
-    def _shape(self, contours: Contours) -> Shape:
+    def _shape(self, contours: Contours) -> PictureShape:
         import numpy as np
 
         from ..shape.descriptor import encode, norms
-        from ..shape.views import views
+        from ..shape.windows import windows_of
 
-        parts = views(*contours.subject(), self.smallest, is_line_art=contours.is_line_art)
+        parts = windows_of(*contours.subject(), self.min_object_size, is_line_art=contours.is_line_art)
         codes = encode(self._vectors([part.points for part in parts]), self.settings)
         frames = np.array([part.frame for part in parts], np.float32)
-        return Shape(
+        return PictureShape(
             code=codes[0].tobytes(),
             norms=norms(codes[0], self.settings).tobytes(),
             frame=frames[0].tobytes(),
             windows=codes[1:].tobytes(),
             window_frames=frames[1:].tobytes(),
-            smallest=self.smallest,
+            min_object_size=self.min_object_size,
             is_line_art=contours.is_line_art,
         )
 
@@ -264,11 +264,11 @@ class Reader:
         return np.stack([describe(points, self.settings) for points in parts])
 
     def _describe(self, task: Task, content: _Content) -> Described:
-        from ..contours.picture import thumbnail
+        from ..sources.picture import thumbnail
 
         contours = self._contours(content.data, task)
         picture = contours.picture
-        expansion, tokens = self._look(picture.pixels)
+        expansion, tokens = self._read_again(picture.pixels)
         return Described(
             path=task.path,
             size=content.size,
@@ -324,13 +324,13 @@ def _read(path: bytes) -> tuple[Stat, bytes, Stat]:
 
 def _read_page(path: bytes) -> tuple[Stat, bytes, Stat]:
     volume, page = volume_and_page(path)
-    before = look(volume)
+    before = object_stat(volume)
     if page is None:
         count_pages(volume)  # says what is wrong with it
         raise SketchseekError("Its pages were not listed.") from OSError(
             errno.EAGAIN, "listed by another run"
         )
-    return before, read_page(volume, page), look(volume)
+    return before, read_page(volume, page), object_stat(volume)
 
 
 def _read_file(path: bytes) -> tuple[Stat, bytes, Stat]:
@@ -343,7 +343,7 @@ def _read_file(path: bytes) -> tuple[Stat, bytes, Stat]:
 
 
 def _read_object(path: bytes) -> tuple[Stat, bytes, Stat]:
-    return *fetch(path), look(path)
+    return *fetch(path), object_stat(path)
 
 
 def _check(what: str, name: str, version: str, here: Any) -> None:
@@ -359,10 +359,10 @@ def main(descriptor: int) -> None:
     """Serve one parent over a connection until it closes."""
     connection = Connection(descriptor)
     try:
-        recipe, device = connection.recv()
+        config, device = connection.recv()
         try:
             one_thread()
-            reader = Reader(recipe, device)
+            reader = Reader(config, device)
         except SketchseekError as error:
             connection.send(str(error))
             return

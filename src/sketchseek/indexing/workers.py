@@ -1,6 +1,6 @@
 """A pool of worker processes in which a picture that ends its reader costs one worker, not the run.
 
-The processes are started afresh (`contours/child.py`), as Lance must not be forked.
+The processes are started afresh (`sources/sandbox.py`), as Lance must not be forked.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator
 from multiprocessing.connection import wait
 
 from .. import system
-from ..contours.child import start
-from ..contours.volumes import file_of
 from ..errors import SketchseekError
-from ..storage.schema import Recipe
+from ..sources.sandbox import start
+from ..sources.volumes import file_of
+from ..storage.schema import IndexConfig
 from .worker import Failed, Gone, Result, Task
 
 AHEAD = 3  # tasks sent to a worker before it answers, so that it never waits
@@ -26,9 +26,9 @@ TICK_S = 0.5
 
 
 class _Worker:
-    def __init__(self, recipe: Recipe, device: str) -> None:
+    def __init__(self, config: IndexConfig, device: str) -> None:
         self.process, self.connection = start("sketchseek.indexing.worker", "main")
-        self.connection.send((recipe, device))
+        self.connection.send((config, device))
         self.ready = False
         self.sent: deque[Task] = deque()
         self.since = time.monotonic()
@@ -76,8 +76,8 @@ class Workers:
     ...         ...                                  # None comes now and then, when there is nothing yet
     """
 
-    def __init__(self, recipe: Recipe, jobs: int, device: str = "cpu") -> None:
-        self._recipe, self._device = recipe, device
+    def __init__(self, config: IndexConfig, jobs: int, device: str = "cpu") -> None:
+        self._recipe, self._device = config, device
         self._jobs = jobs
         self._workers: list[_Worker] = []
 

@@ -30,7 +30,7 @@ def sketch_widget(index: Index, k: int = 12, **options: Any) -> SketchWidget:
 
 def script() -> str:
     """The widget's module and those of the page that it imports, as the one that a notebook loads."""
-    page, own = files("sketchseek") / "server" / "page", files(__package__)
+    page, own = files("sketchseek") / "web" / "page", files(__package__)
     made: dict[str, str] = {}
 
     def text(source: str) -> str:

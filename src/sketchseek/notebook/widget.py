@@ -11,8 +11,8 @@ import traitlets
 
 from ..contours.drawing import Sketch, path_data
 from ..errors import SketchseekError
-from ..output.html import POINTS, as_text
 from ..search.hit import Hit, Hits
+from ..search.html import POINTS, as_text
 from . import script, style
 
 if TYPE_CHECKING:

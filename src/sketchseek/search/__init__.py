@@ -1,1 +1,1 @@
-"""One search: from a drawing and a view of an index to placed hits."""
+"""One search: from a drawing and a state of an index to placed hits."""

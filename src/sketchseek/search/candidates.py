@@ -1,8 +1,8 @@
 """The first step of a search, the one that varies: which pictures may show the drawing.
 
 By the exact scan on this machine's processor or on a graphics processor, by the paper's other methods, among
-the pictures of one folder, on the machines of a cluster: each names rows, and the look (`look.py`) does the
-rest.
+the pictures of one folder, on the machines of a cluster: each names rows, and the look (`rescoring.py`) does
+the rest.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from .ranking import Ranking, best_first, rank
 
 if TYPE_CHECKING:
     from ..contours.points import Points
-    from .opinion import Opinion
+    from .network_evidence import NetworkEvidence
     from .options import Options
-    from .view import View
+    from .state import SearchState
 
 
 SHORTLIST = 20
@@ -38,15 +38,15 @@ class Candidates:
 
     rows : (n,) rows, of which the best of each picture counts, in any order.
     placed : the best row of each picture and where the drawing is in it, best first.
-    pictures : (n,) by number, as something beyond the shape has ordered them, by `order` (n,); `opinion` is
-        what a network says of them.
+    pictures : (n,) by number, as something beyond the shape has ordered them, by `order` (n,);
+        `network_evidence` is what a network says of them.
     """
 
     rows: Ids | None = None
     placed: Ranking | None = None
     pictures: Ids | None = None
     order: NDArray[np.floating[Any]] | None = None
-    opinion: Opinion | None = None
+    network_evidence: NetworkEvidence | None = None
 
 
 class ShapeScores:
@@ -56,37 +56,37 @@ class ShapeScores:
         whatever the method.
     """
 
-    def __init__(self, view: View, points: Points, options: Options) -> None:
-        self.view, self.points, self.options = view, points, options
-        self.among = None if options.folder is None else view.folders.under(options.folder)
-        self.method = options.method or view.method
-        self._is_native = view.collection.host is view.collection.engine
+    def __init__(self, state: SearchState, points: Points, options: Options) -> None:
+        self.state, self.points, self.options = state, points, options
+        self.among = None if options.folder is None else state.folders.under(options.folder)
+        self.method = options.method or state.method
+        self._is_native = state.collection.host is state.collection.engine
 
     def __len__(self) -> int:
         """How many pictures there are to choose from."""
-        return len(self.view if self.among is None else self.among)
+        return len(self.state if self.among is None else self.among)
 
     @cached_property
     def query(self) -> Query:
         """The drawing in every pose that is tried, for engines and methods."""
         options = self.options
         return Query.of(
-            self.points, self.view.settings, mirror=options.mirror, rotations=turns(options.degrees)
+            self.points, self.state.settings, mirror=options.mirror, rotations=turns(options.degrees)
         )
 
     @cached_property
     def query_of_hits(self) -> Query:
         """The same in the poses that hits are looked at with: turned in finer steps."""
         options = self.options
-        if not options.degrees or options.clutter == 0:
+        if not options.degrees or options.local_normalization == 0:
             return self.query
         finer = turns(options.degrees, CORE["fine turn step"])
-        return Query.of(self.points, self.view.settings, mirror=options.mirror, rotations=finer)
+        return Query.of(self.points, self.state.settings, mirror=options.mirror, rotations=finer)
 
     @cached_property
     def drawn(self) -> _engine.PreparedDrawing:
         """The same for the core, over rows that are in this process."""
-        return drawn_for(self.view, self.points, self.options)
+        return drawn_for(self.state, self.points, self.options)
 
     @property
     def threads(self) -> int:
@@ -95,7 +95,7 @@ class ShapeScores:
 
     def candidates(self, k: int, rejected: Ids) -> Candidates:
         """The k best pictures that were not rejected."""
-        k, collection = min(k + len(rejected), len(self)), self.view.collection
+        k, collection = min(k + len(rejected), len(self)), self.state.collection
         if self.among is None and self.method != "exhaustive":
             placed = rank(collection, self.query, method=self.method, k=k, **self.options.ranking)
             return Candidates(placed=placed.take(np.flatnonzero(~is_among(placed.ids, rejected))))
@@ -105,18 +105,18 @@ class ShapeScores:
         return Candidates(rows=rows)
 
     def _rows(self, k: int) -> Ids:
-        collection = self.view.collection
+        collection = self.state.collection
         if self.among is not None:
             return collection.rows_of(self.best(k))
         if self._is_native:
-            return self.view.core.candidates(self.drawn, k, self.threads)
+            return self.state.core.candidates(self.drawn, k, self.threads)
         if k >= len(self):
             return np.arange(len(collection.engine))
         return collection.top(self.query, k, self.options.threads)
 
     def best(self, k: int) -> Ids:
         """The k best pictures, by number, best first; where nobody says how, by the paper's two stages."""
-        collection, options = self.view.collection, self.options
+        collection, options = self.state.collection, self.options
         if self.among is not None:
             return self.among[best_first(self.at(self.among), k)]
         if self.method == "exhaustive" and (options.method or not self._is_native) and k < len(self):
@@ -127,10 +127,10 @@ class ShapeScores:
         return rank(collection, self.query, k=k, **{"method": self.method, **how}).ids
 
     def at(self, ids: Ids) -> NDArray[np.float32]:
-        """The scores of some pictures, each that of its best view."""
+        """The scores of some pictures, each that of its best window."""
         if self._is_native:
-            return self.view.core.scores(self.drawn, np.ascontiguousarray(ids, np.int64), self.threads)
-        collection = self.view.collection
+            return self.state.core.scores(self.drawn, np.ascontiguousarray(ids, np.int64), self.threads)
+        collection = self.state.collection
         rows = collection.rows_of(np.asarray(ids))
         scores = collection.weighted(collection.engine.scores(self.query, rows, self.options.threads), rows)
         starts = np.flatnonzero(np.diff(collection.pictures[rows], prepend=-1))
@@ -139,12 +139,12 @@ class ShapeScores:
     def whole(self, ids: Ids) -> NDArray[np.float32]:
         """The scores of some pictures, each as a whole."""
         if self._is_native:
-            return self.view.core.whole_scores(self.drawn, np.ascontiguousarray(ids, np.int64), self.threads)
-        collection = self.view.collection
+            return self.state.core.whole_scores(self.drawn, np.ascontiguousarray(ids, np.int64), self.threads)
+        collection = self.state.collection
         return collection.engine.scores(self.query, collection.whole(ids), self.options.threads)
 
 
-def drawn_for(view: View, points: Points, options: Options) -> _engine.PreparedDrawing:
+def drawn_for(state: SearchState, points: Points, options: Options) -> _engine.PreparedDrawing:
     """A drawing laid out for a view whose rows are in this process."""
     drawn = np.stack([points.x, points.y, points.angle, points.weight]).astype(np.float32)
-    return view.core.drawn(drawn, points.width, points.height, options.mirror, options.degrees)
+    return state.core.drawn(drawn, points.width, points.height, options.mirror, options.degrees)

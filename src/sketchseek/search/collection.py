@@ -1,4 +1,4 @@
-"""The descriptors of many pictures, ready to be searched: a row for each view of a picture."""
+"""The descriptors of many pictures, ready to be searched: a row for each window of a picture."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BLOCK = 8192
 
 
 class Collection:
-    """The descriptors of many pictures, ready to be searched: a row for each view of a picture.
+    """The descriptors of many pictures, ready to be searched: a row for each window of a picture.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class Collection:
     settings : what gave the vectors.
     engine : what scores them; the C++ engine unless another is given.
     pictures : (n,) ascending, the number of the picture that each row is a view of; None: a row a picture.
-    shares : (n,) in (0, 1], the size of each view beside its picture's first one, which is all of it.
+    shares : (n,) in (0, 1], the size of each window beside its picture's first one, which is all of it.
     """
 
     def __init__(
@@ -55,15 +55,15 @@ class Collection:
     @classmethod
     def of(
         cls,
-        views: Iterable[Points],
+        windows: Iterable[Points],
         settings: Settings,
         storage: str = "int8",
         *,
         pictures: ArrayLike | None = None,
         shares: ArrayLike | None = None,
     ) -> Collection:
-        """The descriptors of views' contours, stored as one-byte codes or as "float32"."""
-        vectors = np.stack([describe(points, settings) for points in views])
+        """The descriptors of windows' contours, stored as one-byte codes or as "float32"."""
+        vectors = np.stack([describe(points, settings) for points in windows])
         stored = encode(vectors, settings) if storage == "int8" else vectors
         return cls(stored, norms(stored, settings), settings, pictures=pictures, shares=shares)
 
@@ -102,7 +102,7 @@ class Collection:
         return self._groups is not None
 
     @cached_property
-    def most_views(self) -> int:
+    def most_windows(self) -> int:
         """How many rows the picture with the most of them has."""
         return int(np.diff(self._starts).max()) if len(self) else 0
 
@@ -119,11 +119,11 @@ class Collection:
         return rows
 
     def top(self, query: Query, k: int, threads: int | None = None) -> Ids:
-        """The rows of the k best pictures, each by its best view, best first."""
+        """The rows of the k best pictures, each by its best window, best first."""
         return self.engine.top(query, k, threads, groups=self._groups, prior=self.prior)[0]
 
     def weighted(self, scores: NDArray[np.float32], rows: Ids) -> NDArray[np.float32]:
-        """Scores of some rows, times the prior of their views: what views are compared by."""
+        """Scores of some rows, times the prior of their windows: what views are compared by."""
         return scores if self.prior is None else scores * self.prior[rows]
 
     def with_settings(self, settings: Settings) -> Collection:

@@ -46,7 +46,7 @@ class Model:
 
     hit : the chance that a hit is right where the thing is there, from `hit_features`.
     present : the chance that the thing is there, from `search_features` of all hits.
-    likeness : the same by what a network says of photographs, from `photograph_features`; None for searches
+    likeness : the same by what a network says of photographs, from `likeness_features`; None for searches
         by shape alone.
     """
 
@@ -93,9 +93,9 @@ def search_features(evidence: Floats) -> Floats:
     return _engine.search_features(np.ascontiguousarray(evidence, np.float64))
 
 
-def photograph_features(evidence: Floats, likeness: Floats) -> Floats:
+def likeness_features(evidence: Floats, likeness: Floats) -> Floats:
     """(k, F) of hits and (L,) of the search -> (H,): likeness, beside what else the network says of them."""
-    return _engine.photograph_features(np.ascontiguousarray(evidence, np.float64), likeness)
+    return _engine.likeness_features(np.ascontiguousarray(evidence, np.float64), likeness)
 
 
 def art(evidence: Floats) -> float:

@@ -15,7 +15,7 @@ from .search import search
 
 if TYPE_CHECKING:
     from ..contours.drawing import Sketch
-    from .view import View
+    from .state import SearchState
 
 Floats = NDArray[np.float64]
 
@@ -27,9 +27,9 @@ class Explanation:
     hit : where it fits best, with its score and confidence.
     met : (n, 2) points of the drawing where they lie in the picture, in its pixels; support : (n,) in [0, 1],
         how much of the picture's contours each met, beside the point that met most.
-    evenness : in [0, 1], 1 where all of the drawing is there alike.
+    coverage : in [0, 1], 1 where all of the drawing is there alike.
     surface : (T, T) the cosine over translations along x and y, at the hit's own scale and mirror; d : (T,)
-        the translations along each, in pixels of the view's frame of 400.
+        the translations along each, in pixels of the window's frame of 400.
     network : the cosine of what drawing and picture depict; None where nobody asked a network.
     patches : (m, 5) x0, y0, x1, y1 of each patch of the picture, in its pixels, that a patch of the drawing
         met by its network's tokens, and their cosine; None where there are no tokens.
@@ -38,7 +38,7 @@ class Explanation:
     hit: Hit
     met: NDArray[np.float32]
     support: Floats
-    evenness: float
+    coverage: float
     surface: Floats
     d: Floats
     network: float | None
@@ -46,7 +46,7 @@ class Explanation:
 
 
 def explain(
-    view: View,
+    state: SearchState,
     sketch: Sketch,
     number: int = 0,
     *,
@@ -60,9 +60,9 @@ def explain(
     descriptors, if they are known. patches : those of its tokens that met, (m, 5), in widths and heights of
     the picture.
     """
-    options = Options(len(view), mirror=mirror, expand=0, blend=0.0)
-    hit = next(hit for hit in search(view, sketch, options) if hit.id == view.id(number))
-    meeting = view.core.meet(drawn_for(view, sketch.points, options), number)
+    options = Options(len(state), mirror=mirror, expand=0, blend=0.0)
+    hit = next(hit for hit in search(state, sketch, options) if hit.id == state.id(number))
+    meeting = state.core.meet(drawn_for(state, sketch.points, options), number)
     points = sketch.points.take(meeting["sampled"])
     support = np.maximum(meeting["support"].astype(np.float64), 0)
     d = meeting["d"]
@@ -70,7 +70,7 @@ def explain(
         hit=hit,
         met=hit.pose.to_pixels(np.stack([points.x, points.y], axis=1), (hit.width, hit.height)),
         support=support / max(float(support.max(initial=0.0)), 1e-9),
-        evenness=meeting["coverage"],
+        coverage=meeting["coverage"],
         surface=meeting["surface"].reshape(len(d), len(d)),
         d=d,
         network=network,

@@ -137,12 +137,12 @@ class Hit:
         return Pose(self.scale, self.mirrored, self.rotation, self.dx, self.dy)
 
     def _repr_html_(self) -> str:
-        from ..output.html import figure
+        from .html import figure
 
         return figure(self)
 
     def _repr_png_(self) -> bytes:
-        from ..output.html import painted_png
+        from .html import painted_png
 
         return painted_png(self)
 
@@ -168,6 +168,6 @@ class Hits(list[Hit]):
         self.note: str | None = None
 
     def _repr_html_(self) -> str:
-        from ..output.html import gallery
+        from .html import gallery
 
         return gallery(self)

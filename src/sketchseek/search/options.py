@@ -31,9 +31,9 @@ class Options:
         where the method would not look at them. Without a method a search is exact while that takes less
         than a blink; beyond that, and where a network's opinion is blended in, the paper's two stages name
         candidates.
-    clutter : strength of the local normalisation, in [0, 1); see docs/clutter.md. 0 is the paper's
-        cosine.
-    evenness : what it counts that all of the drawing is there, 0 for nothing; see docs/views.md.
+    local_normalization : strength of the local normalisation, in [0, 1); see docs/clutter.md. 0 is the
+        paper's cosine.
+    coverage : what it counts that all of the drawing is there, 0 for nothing; see docs/views.md.
     threads : None for one a core.
     """
 
@@ -51,8 +51,8 @@ class Options:
     shortlist: int | None = None
     rerank: str | None = None
     neighborhood: int | None = None
-    clutter: float = CORE["local normalization"]
-    evenness: float = CORE["coverage"]
+    local_normalization: float = CORE["local normalization"]
+    coverage: float = CORE["coverage"]
     threads: int | None = None
 
     def __post_init__(self) -> None:
@@ -77,7 +77,7 @@ class Options:
             value = getattr(self, name)
             if value is not None and not isinstance(value, Integral):
                 raise ValueError(f"{name} must be a whole number, got {value!r}")
-        for name in ("turn", "blend", "clutter", "evenness"):
+        for name in ("turn", "blend", "local_normalization", "coverage"):
             value = getattr(self, name)
             if value is not None and not isinstance(value, Real):
                 raise ValueError(f"{name} must be a number, got {value!r}")

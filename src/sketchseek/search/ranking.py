@@ -38,7 +38,7 @@ class Ranking:
 
     ids : (k,) picture numbers. rows : (k,) the collection's rows, the views in which they show the drawing.
     score : (k,) cosine in [-1, 1]. scale, rotation : (k,) the drawing's pose. mirrored : (k,) bool.
-    dx, dy : (k,) pixels of the view's frame of 400, from its centre to the drawing's.
+    dx, dy : (k,) pixels of the window's frame of 400, from its centre to the drawing's.
     """
 
     ids: Ids
@@ -104,7 +104,9 @@ def rank(
     rows = _among(total, size)
     if rerank == "exact" and k is not None and k < len(rows):  # only what is returned needs a place
         scores = collection.weighted(engine.scores(query, rows, threads), rows)
-        some = select(scores, min(k * collection.most_views, len(rows)))  # the k best pictures are among them
+        some = select(
+            scores, min(k * collection.most_windows, len(rows))
+        )  # the k best pictures are among them
         rows = rows[some]
         rows = rows[best_of_groups(scores[some], k, collection.pictures[rows], None)[0]]
     if rerank == "local":
@@ -180,14 +182,14 @@ def best_first(scores: NDArray[np.float32], k: int) -> Ids:
 
 def located(collection: Collection, query: Query, ids: Ids, threads: int | None = None) -> Ranking:
     """Where the drawing is in given pictures, in their order: whoever ranked them."""
-    found = every_view(collection, query, ids, threads)
+    found = every_window(collection, query, ids, threads)
     best = found.take(best_first(collection.weighted(found.score, found.rows), len(found)))
     known, first = np.unique(best.ids, return_index=True)
     return best.take(first[np.searchsorted(known, ids)])
 
 
-def every_view(collection: Collection, query: Query, ids: Ids, threads: int | None = None) -> Ranking:
-    """Where the drawing is in each view of given pictures, picture after picture."""
+def every_window(collection: Collection, query: Query, ids: Ids, threads: int | None = None) -> Ranking:
+    """Where the drawing is in each window of given pictures, picture after picture."""
     rows = collection.rows_of(np.asarray(ids))
     return _placed(collection, rows, collection.engine.locate(query, rows, threads=threads), query)
 

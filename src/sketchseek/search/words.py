@@ -1,7 +1,7 @@
 """What words say of the pictures of a view: by what they look like, and by what they are called.
 
-Beside a drawing they are part of its first ranking (`depiction.rerank`). Alone they are a ranking themselves;
-nothing is drawn then, so that hits are not placed: they are whole pictures.
+Beside a drawing they are part of its first ranking (`embeddings.rerank`). Alone they are a ranking
+themselves; nothing is drawn then, so that hits are not placed: they are whole pictures.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from ..contours.drawing import Sketch
 from ..contours.points import Points
-from ..depiction import default_expand, rerank
-from ..depiction.expand import NAMED
-from ..depiction.pictures import COMPARED
+from ..embeddings import default_expand, rerank
+from ..embeddings.expansion import NAMED
+from ..embeddings.pictures import COMPARED
 from ..errors import NoDescriptorError
 from ..shape.engine import Ids
 from ..shape.engine.ids import distinct, is_among
@@ -27,10 +27,10 @@ from ..words import Dictionary, Meaning, Named, class_directions, content_words,
 from .hit import Hit, Hits
 
 if TYPE_CHECKING:
-    from ..depiction.pictures import Pictures, Rows
+    from ..embeddings.pictures import EmbeddingRows, Pictures
     from .candidates import ShapeScores
     from .options import Options
-    from .view import View
+    from .state import SearchState
 
 Vector = NDArray[np.float32]
 
@@ -40,26 +40,26 @@ _UNSEEN, _SEEN = 0.1, 0.3  # strengths of meanings that say nothing of a picture
 _COMMON = 0.7  # what counts against pictures of known classes, for a word that is none
 _STEEP, _HALF = 1.5, 2.0  # of a word's confidence: a logistic of z-scores, not calibrated
 _BATCH = 4096
-_USUAL = 1024  # pictures that say what a usual score is
+_BACKGROUND = 1024  # pictures that say what a usual score is
 _known: WeakKeyDictionary[Pictures, Vector] = WeakKeyDictionary()
 """Of small collections: how much each picture is of some known class."""
 
 
-class Heard:
-    """What words say of a view's pictures; see `depiction.expand.Words`.
+class WordScores:
+    """What words say of a view's pictures; see `embeddings.expand.Words`.
 
     Parameters
     ----------
-    view : View
+    state : View
     meaning : Meaning or None
         What they may look like.
     named : Named
         Which names have them.
     """
 
-    def __init__(self, view: View, meaning: Meaning | None, named: Named, threads: int) -> None:
-        self._view, self.meaning, self._threads = view, meaning, threads
-        self._query = None if meaning is None else _asked(view, meaning)
+    def __init__(self, state: SearchState, meaning: Meaning | None, named: Named, threads: int) -> None:
+        self._state, self.meaning, self._threads = state, meaning, threads
+        self._query = None if meaning is None else _asked(state, meaning)
         strength = 0.0 if meaning is None or self._query is None else meaning.strength
         self.says = min(max((strength - _UNSEEN) / (_SEEN - _UNSEEN), 0.0), 1.0)
         likely = named.scores >= _LEAST
@@ -67,7 +67,7 @@ class Heard:
         """Pictures whose names match."""
         self._matched = dict(zip(self.ids.tolist(), named.matched[likely].tolist(), strict=True))
         self._words = named.words
-        self._named = np.zeros(len(view), np.float32)
+        self._named = np.zeros(len(state), np.float32)
         self._named[self.ids] = named.scores[likely]
 
     def __bool__(self) -> bool:
@@ -100,9 +100,9 @@ class Heard:
 
     @property
     def _pictures(self) -> Pictures:
-        if self._view.depiction is None:
+        if self._state.embeddings is None:
             raise NoDescriptorError("This index holds no descriptors of what pictures depict.")
-        return self._view.depiction.pictures
+        return self._state.embeddings.pictures
 
     @cached_property
     def _everything(self) -> Vector:
@@ -111,7 +111,7 @@ class Heard:
         word = self._word(pictures.products(self._asked))
         return word if self._is_class else self._beyond(word, _known_of(pictures))
 
-    def _z(self, rows: Rows) -> Vector:
+    def _z(self, rows: EmbeddingRows) -> Vector:
         word = self._word(rows.cosines(self._asked))
         return word if self._is_class else self._beyond(word, _of_a_class(rows.vectors))
 
@@ -126,68 +126,70 @@ class Heard:
         return self.meaning is not None and self.meaning.is_class
 
     @cached_property
-    def _usual(self) -> Vector:
-        return self._pictures.usual_rows.cosines(self._asked)
+    def _background(self) -> Vector:
+        return self._pictures.background_rows.cosines(self._asked)
 
     @cached_property
-    def _usual_known(self) -> Vector:
+    def _background_known(self) -> Vector:
         pictures = self._pictures
         return (
-            _known_of(pictures)[pictures.usual]
+            _known_of(pictures)[pictures.background]
             if pictures.small
-            else _of_a_class(pictures.usual_rows.vectors)
+            else _of_a_class(pictures.background_rows.vectors)
         )
 
     @cached_property
-    def _usual_beyond(self) -> Vector:
-        return self._word(self._usual) - np.float32(_COMMON) * _z(self._usual_known, self._usual_known)
+    def _background_beyond(self) -> Vector:
+        return self._word(self._background) - np.float32(_COMMON) * _z(
+            self._background_known, self._background_known
+        )
 
     def _word(self, cosines: Vector) -> Vector:
-        return _z(cosines, self._usual)
+        return _z(cosines, self._background)
 
     def _beyond(self, word: Vector, known: Vector) -> Vector:
         """Of a word that is no class: a picture of a known class is rather that than what is meant."""
-        return _z(word - np.float32(_COMMON) * _z(known, self._usual_known), self._usual_beyond)
+        return _z(word - np.float32(_COMMON) * _z(known, self._background_known), self._background_beyond)
 
 
-def hear(view: View, options: Options) -> Heard | None:
+def score_words(state: SearchState, options: Options) -> WordScores | None:
     """What the words of a search say of a view's pictures; None where there are none."""
     words = content_words(options.words or "")
     if not words:
         return None
     text = " ".join(words)
-    meaning = _dictionary().meaning(text) if view.depiction is not None else None
-    return Heard(view, meaning, view.names.scores(text), thread_count(options.threads))
+    meaning = _dictionary().meaning(text) if state.embeddings is not None else None
+    return WordScores(state, meaning, state.names.scores(text), thread_count(options.threads))
 
 
-def unheard(words: str, *, drawn: bool) -> str:
+def unused_words(words: str, *, drawn: bool) -> str:
     """The sentence for words that say nothing of any picture."""
     found = "the drawing was searched for without them" if drawn else "nothing was searched for"
     return f"No picture is called {words.strip()[:60]!r}, and nothing is known of how that looks: {found}."
 
 
-def search_words(view: View, options: Options, heard: Heard) -> Hits:
+def search_words(state: SearchState, options: Options, heard: WordScores) -> Hits:
     """The pictures that words alone find: those that are called so, then those that look so."""
     sketch = _nothing_drawn(options.words or "")
-    among = None if options.folder is None else view.folders.under(options.folder)
-    rejected = np.array([view.number(name) for name in options.rejected], np.int64)
-    count = min(options.offset + options.k, len(view))
+    among = None if options.folder is None else state.folders.under(options.folder)
+    rejected = np.array([state.number(name) for name in options.rejected], np.int64)
+    count = min(options.offset + options.k, len(state))
     alone = _Alone(heard, among)
     called = heard.ids[heard.named(heard.ids) >= (_CALLED if heard.says else 0)]
     called = called[~is_among(called, rejected) & (True if among is None else is_among(called, among))]
     called = called[np.lexsort([-heard.seen(called), -heard.named(called)])]
     looks = called[:0]
-    if heard.says and view.depiction is not None:
-        usual = default_expand(len(view)) if options.expand is None else options.expand
+    if heard.says and state.embeddings is not None:
+        background = default_expand(len(state)) if options.expand is None else options.expand
         looks = rerank(
             alone,
-            view.depiction.pictures,
-            min(count + len(called), len(view) if among is None else len(among)),
+            state.embeddings.pictures,
+            min(count + len(called), len(state) if among is None else len(among)),
             # Of a word that is no class, the first hits are too often something else.
-            expand=usual if heard.meaning is not None and heard.meaning.is_class else 0,
+            expand=background if heard.meaning is not None and heard.meaning.is_class else 0,
             blend=0.0,
             exact=False,
-            picked=[view.number(name) for name in options.picked],
+            picked=[state.number(name) for name in options.picked],
             rejected=rejected.tolist(),
             among=among,
             threads=thread_count(options.threads),
@@ -196,38 +198,38 @@ def search_words(view: View, options: Options, heard: Heard) -> Hits:
     # Expansion orders by more than these; they fall all the same, as what orders hits shall.
     confidence = np.sort(1 / (1 + np.exp(-_STEEP * (alone.at(ids).astype(np.float64) - _HALF))))[::-1]
     hits = [
-        _whole(view, sketch, rank, int(number), confidence=float(chance))
+        _whole(state, sketch, rank, int(number), confidence=float(chance))
         for rank, (number, chance) in enumerate(zip(ids, confidence, strict=True), 1)
     ]
     present = float(confidence[0]) if len(ids) else 0.0
-    return with_names(Hits(hits[options.offset :], present), view, heard)
+    return with_names(Hits(hits[options.offset :], present), state, heard)
 
 
-def with_names(hits: Hits, view: View, heard: Heard) -> Hits:
+def with_names(hits: Hits, state: SearchState, heard: WordScores) -> Hits:
     """The same hits, those whose names matched with the word that did."""
-    named = Hits(replace(hit, matched=heard.matched(view.number(hit.id))) for hit in hits)
+    named = Hits(replace(hit, matched=heard.matched(state.number(hit.id))) for hit in hits)
     named.present = hits.present
     return named
 
 
-def by_names(shape: ShapeScores, heard: Heard, count: int, rejected: Ids) -> tuple[Ids, Vector]:
+def by_names(shape: ShapeScores, heard: WordScores, count: int, rejected: Ids) -> tuple[Ids, Vector]:
     """The best pictures by the drawing's shape and by names, where nothing else is known: ids and scores."""
-    n = len(shape.view)
+    n = len(shape.state)
     pool = np.arange(n) if shape.among is None else shape.among
     if len(pool) >= COMPARED:
         named = distinct(np.concatenate([shape.best(2 * count), heard.best(count)]))
         pool = named[is_among(named, pool)]
     pool = pool[~is_among(pool, rejected)]
-    usual = shape.at(np.arange(0, n, -(-n // _USUAL)))
-    score = _z(shape.at(pool), usual) + np.float32(NAMED) * heard.named(pool)
+    background = shape.at(np.arange(0, n, -(-n // _BACKGROUND)))
+    score = _z(shape.at(pool), background) + np.float32(NAMED) * heard.named(pool)
     order = np.argsort(-score, kind="stable")[:count]
     return pool[order], score[order]
 
 
 class _Alone:
-    """Words where a drawing's shape is usually asked for; see `depiction.expand.Shape`."""
+    """Words where a drawing's shape is normalizer asked for; see `embeddings.expand.ShapeRanking`."""
 
-    def __init__(self, heard: Heard, among: Ids | None) -> None:
+    def __init__(self, heard: WordScores, among: Ids | None) -> None:
         self._heard, self._among = heard, among
 
     def best(self, k: int) -> Ids:
@@ -241,14 +243,14 @@ class _Alone:
     whole = at
 
 
-def _whole(view: View, sketch: Sketch, rank: int, number: int, *, confidence: float) -> Hit:
+def _whole(state: SearchState, sketch: Sketch, rank: int, number: int, *, confidence: float) -> Hit:
     """A hit that is a whole picture."""
-    identifier = view.id(number)
-    width, height = int(view.width[number]), int(view.height[number])
+    identifier = state.id(number)
+    width, height = int(state.width[number]), int(state.height[number])
     return Hit(
         rank=rank,
         id=identifier,
-        picture=view.path(number),
+        picture=state.path(number),
         score=0.0,
         confidence=round(confidence, 6),
         scale=1.0,
@@ -260,7 +262,7 @@ def _whole(view: View, sketch: Sketch, rank: int, number: int, *, confidence: fl
         width=width,
         height=height,
         sketch=sketch,
-        thumbnail=lambda: view.thumbnail(identifier),
+        thumbnail=lambda: state.thumbnail(identifier),
     )
 
 
@@ -269,12 +271,12 @@ def _nothing_drawn(words: str) -> Sketch:
     return Sketch(Points(none, none, none, none, 0.0, 0.0), [], words)
 
 
-def _asked(view: View, meaning: Meaning) -> Vector | None:
+def _asked(state: SearchState, meaning: Meaning) -> Vector | None:
     """What to ask stored descriptors; None where a network's say nothing of classes."""
-    depiction = view.depiction
-    if depiction is None or depiction.network is None:
+    embeddings = state.embeddings
+    if embeddings is None or embeddings.network is None:
         return None
-    return query_vector(meaning.weights, depiction.network, depiction.pictures.means.shape[1])
+    return query_vector(meaning.weights, embeddings.network, embeddings.pictures.means.shape[1])
 
 
 def _known_of(pictures: Pictures) -> Vector:
@@ -290,8 +292,8 @@ def _of_a_class(vectors: Vector) -> Vector:
     return np.asarray(products(vectors[:, -directions.shape[1] :], directions).max(axis=1), np.float32)
 
 
-def _z(values: Vector, usual: Vector) -> Vector:
-    return np.asarray((values - usual.mean()) / max(float(usual.std()), 1e-9), np.float32)
+def _z(values: Vector, background: Vector) -> Vector:
+    return np.asarray((values - background.mean()) / max(float(background.std()), 1e-9), np.float32)
 
 
 @cache

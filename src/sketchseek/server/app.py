@@ -30,9 +30,9 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from .. import __version__, system
-from ..contours.child import machine_failed
 from ..errors import SketchseekError
-from ..output.html import as_text
+from ..search.html import as_text
+from ..sources.sandbox import machine_failed
 from .archive import archive
 from .bodies import (
     ExampleBody,
@@ -57,7 +57,7 @@ from .journal import Journal
 from .library import File, Library, NoPictureError, NothingIndexedError, OutOfReachError
 from .limits import Limits
 from .metrics import Metrics
-from .proxy import Behind
+from .proxy import ProxyHeaders
 from .reveal import by_the_page, from_this_machine, reveal
 from .searches import BusyError, DisconnectedError, Searches, SupersededError
 from .security import Gate, problem
@@ -134,7 +134,7 @@ def create_app(
     add_page(app)
     service.serve_agents(app)
     gate = Gate(app, host=host, token=token, limits=limits, names=names)
-    return Behind(Journal(gate, service.metrics), prefix=prefix, proxies=proxies)
+    return ProxyHeaders(Journal(gate, service.metrics), prefix=prefix, proxies=proxies)
 
 
 class Service:
@@ -451,7 +451,7 @@ class Service:
 
     async def contours(self, request: Request, identifier: str) -> Response:
         """What the program saw in a picture."""
-        detector = (await self.off_loop(self.library.ready)).recipe.detector
+        detector = (await self.off_loop(self.library.ready)).config.detector
         return await self.made(
             request, identifier, "image/png", lambda path: self.decoder.contours(path, detector)
         )
@@ -466,15 +466,15 @@ class Service:
             network, patches = await self.off_loop(self.likeness, body)
         except SketchseekError as error:
             raise HTTPException(422, str(error)) from None
-        recipe = (await self.off_loop(self.library.ready)).recipe
+        config = (await self.off_loop(self.library.ready)).config
         kind = "application/json" if "json" in request.headers.get("accept", "") else "image/png"
         try:
             content = await self.decoder.explanation(
                 path,
                 body.strokes,
-                detector=recipe.detector,
-                settings=recipe.settings,
-                smallest=recipe.smallest,
+                detector=config.detector,
+                settings=config.settings,
+                min_object_size=config.min_object_size,
                 mirror=body.mirror,
                 network=network,
                 patches=patches,
@@ -533,7 +533,7 @@ class Greeting:
 
     def of(self, index: Index) -> list[dict[str, Any]]:
         """Drawings that find a picture of this index first."""
-        from ..output.examples import examples
+        from ..web.examples import examples
 
         with self._lock:
             version = index.version
@@ -799,7 +799,7 @@ def add_routes(app: FastAPI, service: Service) -> None:
         "/api/pictures", response_model=list[ShownPicture], responses=documented(), summary="Some pictures"
     )
     async def some_pictures() -> Any:
-        from ..output.examples import shown_pictures
+        from ..web.examples import shown_pictures
 
         return await service.off_loop(begin, shown_pictures)
 
@@ -927,7 +927,7 @@ def add_routes(app: FastAPI, service: Service) -> None:
 
 def add_page(app: FastAPI) -> None:
     """The page's own files, read once: a request never names a path."""
-    folder = resources.files(__package__).joinpath("page")
+    folder = resources.files("sketchseek.web").joinpath("page")
     for entry in folder.iterdir():
         kind = mimetypes.guess_type(entry.name)[0] or "application/octet-stream"
         if kind == "application/javascript":

@@ -9,10 +9,10 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from itertools import chain, count
 
-from ..contours.source import open_regular, read_source
-from ..contours.volumes import volume_and_page
 from ..errors import SketchseekError
-from ..output.html import as_text
+from ..search.html import as_text
+from ..sources.files import open_regular, read_source
+from ..sources.volumes import volume_and_page
 
 CHUNK = 1 << 18
 MISSING = "missing.txt"

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ..output.arguments import MOST_WEIGHT
+from ..arguments import MOST_WEIGHT
 from .limits import Limits
 
 DEFAULTS = Limits()

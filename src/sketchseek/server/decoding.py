@@ -1,4 +1,4 @@
-"""Pictures are opened in processes of their own, never in the server's: see `contours/child.py`.
+"""Pictures are opened in processes of their own, never in the server's: see `sources/sandbox.py`.
 
 A message is a line of JSON that says what to do, and the file's bytes where it has no path.
 """
@@ -14,8 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..contours.child import Children, LimitError
 from ..errors import SketchseekError
+from ..sources.sandbox import Children, LimitError
 from .limits import Limits
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def _strokes(data: bytes, max_pixels: int, box: list[float] | None) -> bytes:
 def _webp(path: str) -> bytes:
     from PIL import Image
 
-    from ..contours.picture import load_picture
+    from ..sources.picture import load_picture
 
     out = io.BytesIO()
     Image.fromarray(load_picture(path, LARGE_SIDE).pixels).save(out, "WEBP", quality=88, method=2)
@@ -141,8 +141,8 @@ def _webp(path: str) -> bytes:
 
 
 def _contours(path: str, detector: str) -> bytes:
+    from ..contours.extract import picture_contours
     from ..contours.panels import contours_overlay
-    from ..contours.seeing import picture_contours
 
     return contours_overlay(picture_contours(path, _detector(detector)).points)
 
@@ -153,7 +153,7 @@ def _explain(
     *,
     detector: str,
     settings: dict[str, Any],
-    smallest: float,
+    min_object_size: float,
     mirror: bool,
     network: float | None,
     patches: list[list[float]] | None,
@@ -164,16 +164,16 @@ def _explain(
     kind : image/png or application/json.
     """
     from ..contours.drawing import Sketch
-    from ..contours.seeing import picture_contours
+    from ..contours.extract import picture_contours
     from ..index import explain_contours
-    from ..output.explained import explained_json, explained_png
+    from ..search.explanation_image import explained_json, explained_png
     from ..shape.settings import Settings
 
     seen = picture_contours(path, _detector(detector))
     sketch, how = Sketch.from_strokes(strokes), Settings.from_json(settings)
     met = None if patches is None else np.array(patches, np.float32).reshape(-1, 5)
     why = explain_contours(
-        sketch, seen, path, how, smallest=smallest, mirror=mirror, network=network, patches=met
+        sketch, seen, path, how, min_object_size=min_object_size, mirror=mirror, network=network, patches=met
     )
     if kind == "application/json":
         return explained_json(why)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from ..contours.drawing import path_data
-from ..output.html import as_text
-from ..remote import Item, root_of
-from ..remote.iiif import is_canvas, painted
+from ..search.html import as_text
+from ..sources import Item, root_of
+from ..sources.iiif import is_canvas, painted
 
 if TYPE_CHECKING:
     from ..contours.drawing import Sketch

@@ -13,14 +13,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..contours.limits import MAX_VOLUME_BYTES
-from ..contours.objects import fetch, is_object, look
-from ..contours.source import open_regular
-from ..contours.volumes import volume_and_page
 from ..errors import NoIndexError, SketchseekError
-from ..output.html import as_text
-from ..remote import Item, is_remote, items_of
+from ..search.html import as_text
+from ..sources import Item, is_remote
+from ..sources.files import open_regular
+from ..sources.limits import MAX_VOLUME_BYTES
+from ..sources.objects import fetch, is_object, object_stat
+from ..sources.volumes import volume_and_page
 from ..storage.location import Location
+from ..storage.source_cache import items_of
 
 if TYPE_CHECKING:
     from ..index import Hit, Index
@@ -149,7 +150,7 @@ class Library:
         try:
             read = index.thumbnails(identifiers)
         except SketchseekError:
-            return  # one has just left the index; who asks for it will hear so
+            return  # one has just left the index; who asks for it will score_words so
         for identifier, content in zip(identifiers, read, strict=True):
             self.cache.put(self._thumbnail_etag(index, identifier), content)
 
@@ -215,7 +216,7 @@ class Library:
         if is_remote(path):
             raise NoPictureError("This picture lives elsewhere: the index keeps only a small one of it.")
         try:
-            found = look(path)
+            found = object_stat(path)
         except (OSError, ValueError):
             raise NoPictureError("The file of this picture is gone: moved, or deleted.") from None
         except SketchseekError as error:

@@ -1,4 +1,4 @@
-"""Behind another web server: under a path of its own, and with headers that say who asks.
+"""ProxyHeaders another web server: under a path of its own, and with headers that say who asks.
 
 Anybody can send such headers; they are believed from the addresses that the owner names, and dropped unread
 from everybody else.
@@ -21,7 +21,7 @@ OWN = ("api", "page", "metrics", "openapi.json")
 """First parts of the server's own paths: a prefix that began so could not be told from them."""
 
 
-class Behind:
+class ProxyHeaders:
     """Puts a request as the visitor made it in place of the one that the proxy made.
 
     Afterwards `scope` has the visitor's `client`, `scheme` and Host header, where a trusted proxy tells them;

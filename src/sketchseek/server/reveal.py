@@ -9,8 +9,8 @@ from __future__ import annotations
 from starlette.requests import Request
 
 from .. import system
-from ..contours.volumes import file_of
 from ..errors import SketchseekError
+from ..sources.volumes import file_of
 from .security import host_name, is_loopback, is_origin_of
 
 SECONDS = 3.0

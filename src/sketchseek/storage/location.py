@@ -134,7 +134,7 @@ class Location:
         except OSError as error:
             raise unreadable(self, error) from error
 
-    def mend(self, unread: bool = False) -> bool:
+    def repair(self, unread: bool = False) -> bool:
         """Before the table is opened: see to it that its newest manifest is the one to open.
 
         Aside goes the newest manifest alone, and only if it was read and found torn or can be put back: one
@@ -145,7 +145,7 @@ class Location:
         try:
             if any(map(_is_torn, self.manifests()[:1])) or lost is not None:
                 with in_words(self), self.turn():
-                    self.mend_in_turn()
+                    self.repair_in_turn()
         except OSError as error:
             if lost is None or not unread:
                 raise unreadable(self, error) from error
@@ -153,7 +153,7 @@ class Location:
                 self._put_back(lost)
         return lost is not None
 
-    def mend_in_turn(self) -> None:
+    def repair_in_turn(self) -> None:
         """Put aside what a power cut left unfinished, and put back what was acknowledged and is lost."""
         torn = [manifest for manifest in self.manifests()[:2] if _is_torn(manifest)]
         lost = self._lost()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import OtherPlaceError
 from ..shape.settings import Settings
-from ..shape.views import SMALLEST, WHOLE
+from ..shape.windows import MIN_OBJECT_SIZE, WHOLE
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,7 +55,7 @@ class Expansion:
 
 
 @dataclass(frozen=True)
-class Recipe:
+class IndexConfig:
     """Everything that gave the vectors of an index. Two indexes compare when their recipes are equal."""
 
     preset: str
@@ -65,7 +65,7 @@ class Recipe:
     detector: str
     detector_version: str
     expansion: Expansion | None = None
-    smallest: float = SMALLEST
+    min_object_size: float = MIN_OBJECT_SIZE
     """The smallest share of a picture at which a thing shall be found: the views it gets (`shape.views`)."""
     successor: Expansion | None = None
     """What takes the place of `expansion` once every picture has it."""
@@ -85,7 +85,7 @@ class Recipe:
             del fields["expansion"]["slot"]
         return json.dumps({"schema": SCHEMA_VERSION, **fields}, sort_keys=True)
 
-    def without_tokens(self) -> Recipe:
+    def without_tokens(self) -> IndexConfig:
         """The same, whatever was decided about tokens, and whatever is about to come."""
         if self.expansion is None:
             return self
@@ -93,7 +93,7 @@ class Recipe:
         return replace(self, expansion=bare, successor=None)
 
     @classmethod
-    def from_json(cls, text: str | bytes) -> Recipe:
+    def from_json(cls, text: str | bytes) -> IndexConfig:
         """Read what `to_json` of this version or an older one wrote, and refuse what a newer one did."""
         schema_number(text)
         fields = json.loads(text)
@@ -116,10 +116,10 @@ def schema_number(text: str | bytes) -> int:
     return number
 
 
-def settings_of(recipe: Recipe) -> Settings:
+def settings_of(config: IndexConfig) -> Settings:
     """What the vectors share with a query."""
     try:
-        return Settings.from_json(recipe.settings)
+        return Settings.from_json(config.settings)
     except (TypeError, ValueError) as error:
         raise OtherPlaceError(
             "This index was made by another version of sketchseek, with settings unknown to this one: "
@@ -127,12 +127,12 @@ def settings_of(recipe: Recipe) -> Settings:
         ) from error
 
 
-def schema_of(recipe: Recipe) -> pa.Schema:
+def schema_of(config: IndexConfig) -> pa.Schema:
     """The table's columns. Paths are bytes: a file name need not be text."""
     import pyarrow as pa
 
-    expansion, tokens = recipe.expansion.columns if recipe.expansion else ("expansion", "tokens")
-    coming = recipe.successor.columns if recipe.successor else ()
+    expansion, tokens = config.expansion.columns if config.expansion else ("expansion", "tokens")
+    coming = config.successor.columns if config.successor else ()
     return pa.schema(
         [
             pa.field("id", pa.string(), nullable=False),
@@ -143,8 +143,8 @@ def schema_of(recipe: Recipe) -> pa.Schema:
             pa.field("width", pa.int32(), nullable=False),
             pa.field("height", pa.int32(), nullable=False),
             pa.field("thumbnail", pa.binary()),
-            pa.field("code", pa.list_(pa.int8(), recipe.dimension)),
-            pa.field("norms", pa.list_(pa.float32(), recipe.n_norms)),
+            pa.field("code", pa.list_(pa.int8(), config.dimension)),
+            pa.field("norms", pa.list_(pa.float32(), config.n_norms)),
             pa.field("frame", pa.list_(pa.float32(), 4)),  # the part of the picture that the code describes
             pa.field(expansion, pa.binary()),
             pa.field("failure", pa.string()),  # why the picture could not be read; the rest is then empty
@@ -157,7 +157,7 @@ def schema_of(recipe: Recipe) -> pa.Schema:
             pa.field("keywords", pa.string()),  # of the file's metadata, one a line; null: nobody looked
             *(pa.field(name, pa.binary()) for name in coming),
         ],
-        metadata={METADATA_KEY: recipe.to_json().encode()},
+        metadata={METADATA_KEY: config.to_json().encode()},
     )
 
 

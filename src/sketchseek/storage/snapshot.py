@@ -25,7 +25,7 @@ from ..shape.descriptor import norms
 from .checksum import checksum, checksum_of_part, digest
 from .durable import exclusive, replace_file
 from .location import Location
-from .schema import Recipe, schema_of, settings_of
+from .schema import IndexConfig, schema_of, settings_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,7 +43,7 @@ _FRAME_BYTES = 16
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The pictures of one version, in the table's order, and their views, picture after picture.
+    """The pictures of one version, in the table's order, and their windows, picture after picture.
 
     ids : (n,) bytes. paths : (m,) uint8, all paths after one another; path_ends : (n,) where each ends.
     keywords, keyword_ends : the same of keywords, in UTF-8, one a line.
@@ -59,7 +59,7 @@ class Snapshot:
 
     version: int
     identity: str
-    recipe: Recipe
+    config: IndexConfig
     fragments: list[str]
     ids: NDArray[np.bytes_]
     paths: NDArray[np.uint8]
@@ -82,7 +82,7 @@ class Snapshot:
 
     @property
     def pictures(self) -> NDArray[np.int32]:
-        """(v,) the number of the picture that each view is of."""
+        """(v,) the number of the picture that each window is of."""
         return np.repeat(np.arange(len(self), dtype=np.int32), self.views)
 
     def path(self, number: int) -> str:
@@ -110,7 +110,7 @@ class Snapshot:
                 "frame": self.frames[first].tobytes(),
                 "windows": self.codes[others].tobytes(),
                 "window_frames": self.frames[others].tobytes(),
-                "smallest": self.recipe.smallest,
+                "smallest": self.config.min_object_size,
                 "keywords": self.keywords_of(number),
                 **self._depicted(number),
             }
@@ -118,8 +118,8 @@ class Snapshot:
     def _depicted(self, number: int) -> dict[str, bytes]:
         """Of a picture, what the network's columns of the table hold."""
         found: dict[str, bytes] = {}
-        if self.recipe.expansion is not None:
-            vectors, codes = self.recipe.expansion.columns
+        if self.config.expansion is not None:
+            vectors, codes = self.config.expansion.columns
             if self.expansion is not None and not np.isnan(self.expansion[number]).any():
                 found[vectors] = self.expansion[number].tobytes()
             if self.tokens is not None and self.tokens[number].any():
@@ -134,12 +134,12 @@ class Snapshot:
     def of(cls, store: Store, before: Snapshot | None = None) -> Snapshot:
         """Read the table's present version; where rows were only added since `before`, only those."""
         current = store.current  # from start to end: the store may go on meanwhile
-        recipe = current.recipe
+        config = current.config
         fragments = current.dataset.get_fragments()
         names = [fragment_name(fragment) for fragment in fragments]
         grown = (
             before is not None
-            and before.recipe == recipe
+            and before.config == config
             and names[: len(before.fragments)] == before.fragments
             and (before.mapping is None or before.mapping.is_whole())
         )
@@ -155,7 +155,7 @@ class Snapshot:
         }
         for name in TEXTS:
             arrays[f"{name}_ends"] = np.cumsum(np.concatenate(lengths[name]), dtype=np.int64)
-        return cls(current.number, current.identity, recipe, names, **arrays)
+        return cls(current.number, current.identity, config, names, **arrays)
 
     @classmethod
     def load(cls, location: Location, identity: str) -> Snapshot | None:
@@ -195,10 +195,10 @@ class Snapshot:
         header = json.loads(head)
         if header["identity"] != identity or header["bytes"] != size:
             return None
-        recipe = Recipe.from_json(header["recipe"])
+        config = IndexConfig.from_json(header["recipe"])
         listing = [_Entry(name, *entry) for name, entry in header["arrays"].items()]
         n = header["arrays"]["ids"][1][0]
-        _check_layout(listing, n, recipe, size)
+        _check_layout(listing, n, config, size)
         mapping = None
         if size <= COPIED_BYTES:
             content = np.empty(size, np.uint8)  # of large pages, which `read` does not ask the system for
@@ -220,7 +220,7 @@ class Snapshot:
         if (arrays["views"] < 1).any() or arrays["views"].sum() != len(arrays["codes"]):
             return None
         version = int(header["version"])
-        return cls(version, identity, recipe, list(header["fragments"]), mapping=mapping, **arrays)
+        return cls(version, identity, config, list(header["fragments"]), mapping=mapping, **arrays)
 
     def save(self, location: Location) -> None:
         """Write it beside the table, in place of older ones. A folder that can't be written gets none."""
@@ -230,7 +230,7 @@ class Snapshot:
         words = {
             "identity": self.identity,
             "version": self.version,
-            "recipe": self.recipe.to_json(),
+            "recipe": self.config.to_json(),
             "fragments": self.fragments,
         }
         head, offsets, total = _header(words, arrays)
@@ -306,7 +306,7 @@ class _Mapping:
         )
 
 
-_LAYOUT: dict[str, tuple[str, Callable[[Recipe], tuple[int, ...]]]] = {
+_LAYOUT: dict[str, tuple[str, Callable[[IndexConfig], tuple[int, ...]]]] = {
     "ids": ("|S16", lambda _: ()),
     "path_ends": ("<i8", lambda _: ()),
     "keyword_ends": ("<i8", lambda _: ()),
@@ -314,23 +314,23 @@ _LAYOUT: dict[str, tuple[str, Callable[[Recipe], tuple[int, ...]]]] = {
     "height": ("<i4", lambda _: ()),
     "is_line_art": ("|b1", lambda _: ()),
     "views": ("<i4", lambda _: ()),
-    "codes": ("|i1", lambda recipe: (recipe.dimension,)),
-    "norms": ("<f4", lambda recipe: (recipe.n_norms // 3, 3)),
+    "codes": ("|i1", lambda config: (config.dimension,)),
+    "norms": ("<f4", lambda config: (config.n_norms // 3, 3)),
     "frames": ("<f4", lambda _: (4,)),
-    "expansion": ("<f2", lambda recipe: (recipe.expansion.dimension if recipe.expansion else 0,)),
-    "tokens": ("|u1", lambda recipe: (recipe.expansion.token_bytes if recipe.expansion else 0,)),
+    "expansion": ("<f2", lambda config: (config.expansion.dimension if config.expansion else 0,)),
+    "tokens": ("|u1", lambda config: (config.expansion.token_bytes if config.expansion else 0,)),
     "paths": ("|u1", lambda _: ()),
     "keywords": ("|u1", lambda _: ()),
 }
 """Type of each array, and its shape after the first axis."""
-_OF_VIEWS = ("codes", "norms", "frames")
+_OF_WINDOWS = ("codes", "norms", "frames")
 TEXTS = ("path", "keyword")
 """Arrays of letters, with an s, and what says where in them the text of each picture ends."""
 
 
-def _check_layout(listing: list[_Entry], n: int, recipe: Recipe, size: int) -> None:
+def _check_layout(listing: list[_Entry], n: int, config: IndexConfig, size: int) -> None:
     """Raise ValueError unless the file lists the arrays that a snapshot has, inside itself."""
-    stored = {"expansion": recipe.expansion, "tokens": recipe.expansion and recipe.expansion.tokens}
+    stored = {"expansion": config.expansion, "tokens": config.expansion and config.expansion.tokens}
     expected = set(_LAYOUT) - {name for name, there in stored.items() if not there}
     if {entry.name for entry in listing} != expected:
         raise ValueError("not the arrays of a snapshot")
@@ -338,8 +338,8 @@ def _check_layout(listing: list[_Entry], n: int, recipe: Recipe, size: int) -> N
     for entry in listing:
         dtype, shape = _LAYOUT[entry.name]
         is_text = entry.name[:-1] in TEXTS
-        length = views if entry.name in _OF_VIEWS else entry.shape[0] if is_text else n
-        fits = tuple(entry.shape) == (length, *shape(recipe))
+        length = views if entry.name in _OF_WINDOWS else entry.shape[0] if is_text else n
+        fits = tuple(entry.shape) == (length, *shape(config))
         aligned = entry.offset >= 0 and entry.offset % _ALIGNMENT == 0
         if entry.dtype != dtype or not fits or not aligned or min(entry.shape) < 0 or entry.end > size:
             raise ValueError(f"not the array {entry.name} of a snapshot")
@@ -375,18 +375,18 @@ def read_pictures(
     columns = ["id", "path", "width", "height", "is_line_art", "frame", "window_frames", "keywords"]
     if vectors:
         columns += ["code", "norms", "windows"]
-        columns += _depicted(version.recipe)
+        columns += _depicted(version.config)
     parts = []
     if fragments:
         version.verify(fragments)
         batches = version.batches(columns, "failure IS NULL", fragments, part)
-        parts = [_arrays_of(batch, version.recipe, vectors) for batch in batches if batch.num_rows]
-    empty = schema_of(version.recipe).empty_table().select(columns)
-    return parts or [_arrays_of(empty, version.recipe, vectors)]
+        parts = [_arrays_of(batch, version.config, vectors) for batch in batches if batch.num_rows]
+    empty = schema_of(version.config).empty_table().select(columns)
+    return parts or [_arrays_of(empty, version.config, vectors)]
 
 
 def _arrays_of(
-    batch: pa.RecordBatch | pa.Table, recipe: Recipe, vectors: bool = True
+    batch: pa.RecordBatch | pa.Table, config: IndexConfig, vectors: bool = True
 ) -> dict[str, NDArray[Any]]:
     paths = batch["path"].to_pylist()
     keywords = [(text or "").encode() for text in batch["keywords"].to_pylist()]
@@ -399,33 +399,35 @@ def _arrays_of(
         "width": batch["width"].to_numpy(),
         "height": batch["height"].to_numpy(),
         "is_line_art": np.array(batch["is_line_art"].to_pylist(), bool),
-        **_views_of(batch, recipe, vectors),
+        **_views_of(batch, config, vectors),
     }
-    if vectors and recipe.expansion is not None:
-        expansion, tokens = recipe.expansion.columns
-        arrays["expansion"] = _expansion(batch[expansion].to_pylist(), recipe.expansion.dimension)
-        if recipe.expansion.tokens:
-            arrays["tokens"] = _tokens(batch[tokens].to_pylist(), recipe.expansion.token_bytes)
+    if vectors and config.expansion is not None:
+        expansion, tokens = config.expansion.columns
+        arrays["expansion"] = _expansion(batch[expansion].to_pylist(), config.expansion.dimension)
+        if config.expansion.tokens:
+            arrays["tokens"] = _tokens(batch[tokens].to_pylist(), config.expansion.token_bytes)
     return arrays
 
 
-def _depicted(recipe: Recipe) -> list[str]:
+def _depicted(config: IndexConfig) -> list[str]:
     """The columns that say what pictures depict."""
-    if recipe.expansion is None:
+    if config.expansion is None:
         return []
-    return list(recipe.expansion.columns[: 2 if recipe.expansion.tokens else 1])
+    return list(config.expansion.columns[: 2 if config.expansion.tokens else 1])
 
 
-def _views_of(batch: pa.RecordBatch | pa.Table, recipe: Recipe, vectors: bool) -> dict[str, NDArray[Any]]:
-    """All views, picture after picture: the first of each, then its windows."""
-    n, dimension = batch.num_rows, recipe.dimension
+def _views_of(
+    batch: pa.RecordBatch | pa.Table, config: IndexConfig, vectors: bool
+) -> dict[str, NDArray[Any]]:
+    """All windows, picture after picture: the first of each, then its windows."""
+    n, dimension = batch.num_rows, config.dimension
     frames = [v or b"" for v in batch["window_frames"].to_pylist()]
     lengths = np.array([len(v) for v in frames], np.int64)
     counts = lengths // _FRAME_BYTES
     codes = [v or b"" for v in batch["windows"].to_pylist()] if vectors else []
     whole_codes = not vectors or [len(v) for v in codes] == (counts * dimension).tolist()
     if (counts * _FRAME_BYTES != lengths).any() or not whole_codes:
-        raise SketchseekError("A row of the index is damaged: its views have no whole number of bytes.")
+        raise SketchseekError("A row of the index is damaged: its windows have no whole number of bytes.")
     first = np.cumsum(counts + 1) - counts - 1
     is_first = np.zeros(n + int(counts.sum()), bool)
     is_first[first] = True
@@ -438,8 +440,8 @@ def _views_of(batch: pa.RecordBatch | pa.Table, recipe: Recipe, vectors: bool) -
     if vectors:
         windows = np.frombuffer(b"".join(codes), np.int8).reshape(-1, dimension)
         parts["codes"] = (_matrix(batch["code"]).reshape(n, dimension), windows)
-        own = _matrix(batch["norms"]).reshape(n, recipe.n_norms // 3, 3)
-        parts["norms"] = (own, _norms(windows, recipe))
+        own = _matrix(batch["norms"]).reshape(n, config.n_norms // 3, 3)
+        parts["norms"] = (own, _norms(windows, config))
     arrays: dict[str, NDArray[Any]] = {"views": (counts + 1).astype(np.int32)}
     for name, (whole, others) in parts.items():
         arrays[name] = np.empty((len(is_first), *whole.shape[1:]), whole.dtype)
@@ -447,10 +449,10 @@ def _views_of(batch: pa.RecordBatch | pa.Table, recipe: Recipe, vectors: bool) -
     return arrays
 
 
-def _norms(windows: NDArray[np.int8], recipe: Recipe) -> NDArray[np.float32]:
+def _norms(windows: NDArray[np.int8], config: IndexConfig) -> NDArray[np.float32]:
     if len(windows) == 0:
-        return np.zeros((0, recipe.n_norms // 3, 3), np.float32)
-    return norms(windows, settings_of(recipe))
+        return np.zeros((0, config.n_norms // 3, 3), np.float32)
+    return norms(windows, settings_of(config))
 
 
 def _matrix(column: Any) -> NDArray[Any]:

@@ -28,7 +28,7 @@ from .schema import (
     SCHEMA_VERSION,
     SLOTS,
     Expansion,
-    Recipe,
+    IndexConfig,
     added_since,
     completed,
     schema_number,
@@ -68,7 +68,7 @@ class Version:
 
     location: Location
     dataset: lance.LanceDataset
-    recipe: Recipe
+    config: IndexConfig
     schema: int
     identity: str
     """What no other version of this or another table has; empty when that can't be said any more."""
@@ -88,7 +88,7 @@ class Version:
                 content = None  # an old version that another process has just taken away
         identity = "" if content is None else identity_of(dataset.version, content)
         with reading(location):
-            return cls(location, dataset, Recipe.from_json(words), schema_number(words), identity)
+            return cls(location, dataset, IndexConfig.from_json(words), schema_number(words), identity)
 
     @property
     def number(self) -> int:
@@ -184,12 +184,12 @@ class Store:
         self.current = Version.of(dataset, location)
 
     @classmethod
-    def create(cls, where: str | os.PathLike[str], recipe: Recipe) -> Store:
+    def create(cls, where: str | os.PathLike[str], config: IndexConfig) -> Store:
         """Make an empty index; one that another process has just made is opened instead."""
         import lance
 
         location = Location(where)
-        schema = schema_of(recipe)
+        schema = schema_of(config)
         with in_words(location):
             if not location.is_uri:
                 location.folder.mkdir(parents=True, exist_ok=True)
@@ -215,7 +215,7 @@ class Store:
     def open(cls, where: str | os.PathLike[str]) -> Store:
         """Open an index that is there; a sentence says so when none is."""
         location = Location(where)
-        location.mend()
+        location.repair()
         return cls(location, _opened(location))
 
     @property
@@ -224,9 +224,9 @@ class Store:
         return self.current.dataset
 
     @property
-    def recipe(self) -> Recipe:
+    def config(self) -> IndexConfig:
         """Everything that gave the vectors."""
-        return self.current.recipe
+        return self.current.config
 
     @property
     def version(self) -> int:
@@ -238,7 +238,7 @@ class Store:
         before = self.current.identity
         if not self.location.is_uri and self.location.identity() == before:
             return False
-        self.location.mend()
+        self.location.repair()
         self.current = Version.of(_opened(self.location), self.location)
         return self.current.identity != before
 
@@ -246,7 +246,7 @@ class Store:
     def _turn(self) -> Iterator[None]:
         """A writer's turn, with the newest version to write to."""
         with in_words(self.location), self.location.turn():
-            self.location.mend_in_turn()
+            self.location.repair_in_turn()
             if self.location.is_uri or self.location.identity() != self.current.identity:
                 self.current = Version.of(_opened(self.location), self.location)
             self._upgrade()
@@ -257,7 +257,7 @@ class Store:
         import pyarrow as pa
 
         current = self.current
-        empty = schema_of(current.recipe).empty_table().select(columns)
+        empty = schema_of(current.config).empty_table().select(columns)
         batches = [batch.select(columns) for batch in current.batches(columns, where)]
         return pa.Table.from_batches(batches) if batches else empty
 
@@ -272,7 +272,7 @@ class Store:
 
         touched = set(np.unique(self._addresses(ids) >> 32).tolist())
         self.current.verify(f for f in self.dataset.get_fragments() if f.fragment_id in touched)
-        return self.rows(ids, schema_of(self.recipe).names)
+        return self.rows(ids, schema_of(self.config).names)
 
     def _addresses(self, ids: Collection[str]) -> NDArray[np.uint64]:
         """Where the rows with these ids are: the fragment in the upper half, the row in it in the lower."""
@@ -461,8 +461,8 @@ class Store:
             operation = lance.LanceOperation.Merge(fragments, merged[-1][1])
             dataset = lance.LanceDataset.commit(self.location.table, operation, read_version=dataset.version)
         elif names:  # there is no row yet
-            dataset.add_columns(pa.schema([f for f in schema_of(current.recipe) if f.name in names]))
-        dataset.update_schema_metadata({METADATA_KEY.decode(): current.recipe.to_json()})
+            dataset.add_columns(pa.schema([f for f in schema_of(current.config) if f.name in names]))
+        dataset.update_schema_metadata({METADATA_KEY.decode(): current.config.to_json()})
         self._committed(dataset)
 
     def _sync_data(self, fragments: Iterable[Any]) -> None:
@@ -472,7 +472,7 @@ class Store:
 
     def _drop_leftovers(self) -> None:
         """Take away columns of a network that another has taken the place of, or was about to."""
-        names = schema_of(self.recipe).names
+        names = schema_of(self.config).names
         leftovers = [name for name in self.dataset.schema.names if name not in names]
         if leftovers:
             dataset = _opened(self.location)
@@ -489,8 +489,8 @@ class Store:
         Each step is a commit; cut short between them, the columns are leftovers, and the next turn takes
         them away.
         """
-        present = self.recipe.expansion
-        if self.recipe.successor is not None:
+        present = self.config.expansion
+        if self.config.successor is not None:
             self._set(successor=None)
         if successor is None or present is None:
             return
@@ -501,27 +501,27 @@ class Store:
 
             dataset = _opened(self.location)
             dataset.add_columns(pa.schema([pa.field(name, pa.binary()) for name in coming.columns]))
-            recipe = replace(self.recipe, successor=coming)
-            dataset.update_schema_metadata({METADATA_KEY.decode(): recipe.to_json()})
+            config = replace(self.config, successor=coming)
+            dataset.update_schema_metadata({METADATA_KEY.decode(): config.to_json()})
             self._committed(dataset)
 
         self._in_turn(work)
 
     def succeed(self) -> None:
         """Let the successor take its place: from this one commit on, searches go by it."""
-        self._set(expansion=self.recipe.successor, successor=None)
+        self._set(expansion=self.config.successor, successor=None)
         with self._turn():  # which takes the old columns away
             pass
 
-    def set_smallest(self, smallest: float) -> None:
-        """Say what the views of pictures are made for from now on."""
-        self._set(smallest=smallest)
+    def set_min_object_size(self, min_object_size: float) -> None:
+        """Say what the windows of pictures are made for from now on."""
+        self._set(min_object_size=min_object_size)
 
     def _set(self, **changes: Any) -> None:
         def work() -> None:
             dataset = _opened(self.location)
-            recipe = replace(self.recipe, **changes)
-            dataset.update_schema_metadata({METADATA_KEY.decode(): recipe.to_json()})
+            config = replace(self.config, **changes)
+            dataset.update_schema_metadata({METADATA_KEY.decode(): config.to_json()})
             self._committed(dataset)
 
         self._in_turn(work)

@@ -13,9 +13,9 @@ from importlib import resources
 import numpy as np
 from numpy.typing import NDArray
 
-from ..depiction.describers import TAUGHT, unit
-from ..depiction.weights import Tensors, read_tensors
+from ..embeddings.encoders import TAUGHT, unit
 from ..errors import SketchseekError
+from ..networks.weights import Tensors, read_tensors
 
 
 def directions_of(head: NDArray[np.float32], projection: NDArray[np.float32]) -> NDArray[np.float32]:

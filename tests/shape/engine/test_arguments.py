@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from test_native import made
 
-from sketchseek.contours.made_up import random_curves
+from sketchseek.contours.synthetic import random_curves
 from sketchseek.errors import SketchseekError
 from sketchseek.shape.engine import _engine
 from sketchseek.shape.engine.native import NativeEngine, build_name
@@ -56,7 +56,7 @@ def ones(*shape: int) -> np.ndarray:
     return np.ones(shape, np.float32)
 
 
-def settle(**changed: Any) -> object:
+def refine_pose(**changed: Any) -> object:
     given: dict[str, Any] = {
         "vectors": ones(3, 243),
         "norms": ones(3),
@@ -69,7 +69,7 @@ def settle(**changed: Any) -> object:
         "poses": np.tile(np.array([0, 3, 1], np.int32), (4, 1)),
         "threads": 1,
     }
-    return collection().settle(**{**given, **changed})
+    return collection().refine_pose(**{**given, **changed})
 
 
 def describe(**changed: Any) -> object:
@@ -152,7 +152,7 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
         lambda: collection().energy(ones(243), ones(4, 4, 2), 8, np.arange(3), 0),
         "threads must be positive",
     ),
-    "settling by no threads": (lambda: settle(threads=0), "threads must be positive"),
+    "settling by no threads": (lambda: refine_pose(threads=0), "threads must be positive"),
     "the top 0": (lambda: collection().top(query(), 0, None, None, 1), "k must be positive"),
     "the top -1": (lambda: collection().top(query(), -1, None, None, 1), "k must be positive"),
     "the largest -1": (lambda: _engine.largest(ones(5), -1), "k must not be negative"),
@@ -169,11 +169,11 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
         lambda: collection().energy(ones(9), ones(4, 4, 2), 8, np.arange(3), 1),
         "other settings",
     ),
-    "a start's NaN": (lambda: settle(starts=np.full((4, 3), NAN)), "starts must be finite"),
-    "a short ladder": (lambda: settle(weights=ones(3, 240)), "other settings"),
-    "a ladder of fewer norms": (lambda: settle(norms=ones(2)), "other settings"),
-    "a ladder's NaN": (lambda: settle(vectors=with_one(ones(3, 243), NAN)), "ladder must be finite"),
-    "starts of fewer": (lambda: settle(starts=np.ones((3, 3))), r"\(hits, 3\)"),
+    "a start's NaN": (lambda: refine_pose(starts=np.full((4, 3), NAN)), "starts must be finite"),
+    "a short ladder": (lambda: refine_pose(weights=ones(3, 240)), "other settings"),
+    "a ladder of fewer norms": (lambda: refine_pose(norms=ones(2)), "other settings"),
+    "a ladder's NaN": (lambda: refine_pose(vectors=with_one(ones(3, 243), NAN)), "ladder must be finite"),
+    "starts of fewer": (lambda: refine_pose(starts=np.ones((3, 3))), r"\(hits, 3\)"),
     "points without weight": (lambda: describe(points=ones(3, 9)), "points must be"),
     "a point's NaN": (lambda: describe(points=with_one(ones(4, 9), NAN)), "points must be finite"),
     "an endless drawing": (lambda: describe(sizes=np.full(1, np.inf)), "sizes must be finite"),
@@ -225,7 +225,7 @@ def test_rows_and_poses_must_be_there() -> None:
             collection().scores(query(), np.array(ids), 1)
     for poses in ((-1, 3, 0), (0, 4, 0), (0, 3, 2)):
         with pytest.raises(IndexError, match="poses must be of the ladder"):
-            settle(poses=np.tile(np.array(poses, np.int32), (4, 1)))
+            refine_pose(poses=np.tile(np.array(poses, np.int32), (4, 1)))
 
 
 def test_a_tiny_norm_is_none() -> None:

@@ -14,7 +14,7 @@ import pytest
 from test_native import made
 
 from card import DEVICE, torch
-from sketchseek.contours.made_up import random_curves
+from sketchseek.contours.synthetic import random_curves
 from sketchseek.shape.engine import gpu
 from sketchseek.shape.engine.gpu import GpuEngine
 from sketchseek.shape.engine.native import NativeEngine

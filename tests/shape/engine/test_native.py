@@ -13,7 +13,7 @@ from reference.alignment import Start
 from reference.engine import ReferenceEngine
 from reference.kernels import InspectedEngine as NativeEngine
 from reference.kernels import densities
-from sketchseek.contours.made_up import random_curves
+from sketchseek.contours.synthetic import random_curves
 from sketchseek.errors import SketchseekError
 from sketchseek.shape.descriptor import decode, describe, encode, norms
 from sketchseek.shape.engine import _engine, best_of_groups
@@ -66,7 +66,7 @@ def assert_settles(
     """Off the grid, and where the energy is."""
     ids = np.arange(len(engine))[::-1]
     start = start_of(engine.locate(query, ids), query, len(query))
-    mine, theirs = (e.settle(query, ids, start) for e in (engine, reference))
+    mine, theirs = (e.refine_pose(query, ids, start) for e in (engine, reference))
     np.testing.assert_allclose(mine.score, theirs.score, atol=atol)
     same = mine.pose == theirs.pose
     assert np.mean(same) > 0.9  # two poses may come out equal
@@ -115,7 +115,7 @@ def test_places_off_the_grid_and_energy(build: str, preset: str, storage: str) -
     blank = np.array([3])
     assert engine.energy(blank).sum() == 0
     query = Query.of(random_curves(500, closed=1), settings)
-    assert engine.settle(query, blank, start_of(engine.locate(query, blank), query, 3)).score == -np.inf
+    assert engine.refine_pose(query, blank, start_of(engine.locate(query, blank), query, 3)).score == -np.inf
     with pytest.raises(IndexError, match="picture numbers"):
         engine.energy(np.array([19]))
 
@@ -232,7 +232,7 @@ def test_the_pruned_top_is_the_exhaustive_one(build: str, preset: str) -> None:
 
 @pytest.mark.parametrize("preset", ["compact", "precise"])
 def test_the_pruned_top_of_views_is_the_exhaustive_one(build: str, preset: str) -> None:
-    """Wholes among their parts; pictures of many views and of one; parts that beat their wholes."""
+    """Wholes among their parts; pictures of many windows and of one; parts that beat their wholes."""
     settings = Settings.preset(preset)
     engine = NativeEngine(*mixtures(settings, 16_400), settings)
     query = Query.of(random_curves(601, closed=1), settings)

@@ -12,7 +12,7 @@ import pytest
 from test_native import BUILDS, made, start_of
 
 from reference.kernels import InspectedEngine as NativeEngine
-from sketchseek.contours.made_up import random_curves
+from sketchseek.contours.synthetic import random_curves
 from sketchseek.shape.engine.native import VARIABLE, largest_sums, select
 from sketchseek.shape.placement import Placement
 from sketchseek.shape.query import Query
@@ -61,7 +61,7 @@ def test_every_entry_point_answers_many_threads_as_it_does_one(
 
     def settled(engine: NativeEngine) -> Placement:
         found = engine.locate(query, ids)
-        return engine.settle(query, ids, start_of(found, query, len(query)), threads=3)
+        return engine.refine_pose(query, ids, start_of(found, query, len(query)), threads=3)
 
     calls: list[Callable[[NativeEngine], Any]] = [
         lambda e: e.project(query, X, threads=3),

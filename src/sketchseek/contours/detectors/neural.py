@@ -32,7 +32,7 @@ class Neural:
         self.version = f"{hashlib.sha256(weights).hexdigest()[:12]}-{ENLARGED}-{VERSION}"
         self._network: Callable[[NDArray[np.uint8]], NDArray[np.float32]]
         if device == "cuda":
-            from .torch_graph import TorchGraph
+            from ...networks.torch_graph import TorchGraph
 
             # Without TF32: its ten bits would move points that are as strong as the threshold.
             self._network = TorchGraph(weights, device)

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import SketchseekError
+from ...sources.files import read_source
 from ..line_art import VERSION
-from ..source import read_source
 
 
 class Structured:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ...contours.drawing import Sketch
-    from ...contours.seeing import Contours
+    from ...contours.extract import Contours
     from ..ablations import Curves
 
 
@@ -51,7 +51,7 @@ def pagoda() -> tuple[Contours, Sketch]:
 
     from ...contours.detectors import get_detector
     from ...contours.drawing import Sketch
-    from ...contours.seeing import picture_contours
+    from ...contours.extract import picture_contours
 
     spec = find_spec("sklearn")
     if spec is None or spec.origin is None:

@@ -10,7 +10,7 @@ from ...contours import strength_to_points
 from ...contours.detectors.canny import Canny
 from ...search.options import Options
 from ...search.search import search
-from ...search.view import PictureContours, view_of
+from ...search.state import PictureContours, state_of
 from ...shape.settings import Settings
 from ..planted import plant, random_background
 from . import new_figure, save
@@ -24,7 +24,7 @@ def draw(out: Path) -> None:
     detector = Canny()
     planted = [plant(random_background(rng), rng) for _ in range(PICTURES)]
     contours = [PictureContours.whole(strength_to_points(detector(p.pixels)), p.pixels) for p in planted]
-    view = view_of(contours, Settings.preset("precise"))
+    state = state_of(contours, Settings.preset("precise"))
 
     figure = new_figure(figsize=(1.4 * (HITS + 1), 1.15 * ROWS))
     axes = figure.subplots(ROWS, HITS + 1)
@@ -34,7 +34,7 @@ def draw(out: Path) -> None:
         axes[row, 0].set(aspect="equal")
         axes[row, 0].invert_yaxis()
         axes[row, 0].axis("off")
-        for hit, panel in zip(search(view, sketch, Options(HITS)), axes[row, 1:], strict=True):
+        for hit, panel in zip(search(state, sketch, Options(HITS)), axes[row, 1:], strict=True):
             panel.imshow(planted[int(hit.id)].pixels)
             for line in hit.outline():
                 panel.plot(*line.T, color="lime", linewidth=1)

@@ -18,7 +18,7 @@ def draw(out: Path) -> None:
     """Measure the shape's confidence on the development sets, and draw."""
     everything: list[Trial] = []
     for e in development_sets():
-        everything += trials(e.sample(100), Described(e.view(Settings.preset())))
+        everything += trials(e.sample(100), Described(e.state(Settings.preset())))
     plot({"shape": everything}, out)
 
 

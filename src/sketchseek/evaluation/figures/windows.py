@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...shape.views import views
+from ...shape.windows import windows_of
 from . import new_figure, pagoda, save
 
 SHOWN = 5
@@ -17,7 +17,7 @@ def draw(out: Path) -> None:
     """Draw the demo's photograph with its windows framed, and the contour points that some of them hold."""
     photograph, _ = pagoda()
     pixels = photograph.picture.pixels
-    found = views(photograph.points, (0.0, 0.0, float(pixels.shape[1]), float(pixels.shape[0])))
+    found = windows_of(photograph.points, (0.0, 0.0, float(pixels.shape[1]), float(pixels.shape[0])))
     colours = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"]
     chosen = [0, *np.linspace(1, len(found) - 1, SHOWN - 1).round().astype(int)]
 
@@ -35,7 +35,7 @@ def draw(out: Path) -> None:
         panel.set_title("all of it" if of == 0 else f"a window of {(x1 - x0) / max(pixels.shape[:2]):.2g}")
         for spine in panel.spines.values():
             spine.set(color=colour, linewidth=2.5)
-    for x0, y0, x1, y1 in (view.frame for i, view in enumerate(found) if i not in chosen):
+    for x0, y0, x1, y1 in (state.frame for i, state in enumerate(found) if i not in chosen):
         panels[0].plot([x0, x1, x1, x0, x0], [y0, y0, y1, y1, y0], color="white", linewidth=0.7, alpha=0.7)
     panels[0].set(xlim=(-8, pixels.shape[1] + 8), ylim=(pixels.shape[0] + 8, -8))
     save(figure, out)

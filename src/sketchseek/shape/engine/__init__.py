@@ -19,7 +19,7 @@ Groups = NDArray[np.int32]
 
 
 class Engine(Protocol):
-    """A collection laid out for scoring: a row a picture, or a row for each of a picture's views.
+    """A collection laid out for scoring: a row a picture, or a row for each of a picture's windows.
 
     Rows are numbered from 0 in the order they were given; ids are their numbers. Answers do not depend on
     `threads`; equal scores are ordered by row. A blank picture scores 0.

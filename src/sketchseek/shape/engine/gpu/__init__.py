@@ -24,16 +24,16 @@ from ...placement import Placement
 from ...query import Query
 from ...settings import FULL, Settings
 from .. import Groups, Ids, Scores, best_of_groups, check_top
+from ..batching import RequestBatcher
 from ..native import NativeEngine
-from ..together import Together
-from .columns import Columns, Grid, Layout, Tensor
+from .columns import ColumnOrder, Columns, Grid, Tensor
 from .rows import Shard
 
 CANDIDATES: Final = 2048
 """Rows that are scored again before anything is known about how many must be."""
 ROUNDING: Final = 1e-5
 """How far two float32 evaluations of a score may be apart."""
-TOGETHER: Final = 16
+BATCH: Final = 16
 """Searches that share a pass at most: the first of them waits for the last."""
 FEW: Final = 2048
 """Rows that the C++ engine scores faster with one thread than with many."""
@@ -71,11 +71,11 @@ class GpuEngine:
         self._settings = settings
         self._codes = vectors.dtype == np.int8
         self._operand = operand if self._codes else "float32"
-        self._layout = Layout.of(settings)
+        self._layout = ColumnOrder.of(settings)
         self._grids: dict[tuple[Any, ...], Grid] = {}
-        self._views: _Views | None = None
+        self._windows: _Windows | None = None
         self._lock = threading.Lock()
-        self._together: Together[_Asked, tuple[Ids, Scores]] = Together(self._answers, TOGETHER)
+        self._batcher: RequestBatcher[_Asked, tuple[Ids, Scores]] = RequestBatcher(self._answers, BATCH)
         names = list(devices) if devices else [f"cuda:{i}" for i in range(torch.cuda.device_count())]
         norms = np.asarray(norms, np.float32)
         ends = [len(vectors) * i // len(names) for i in range(len(names) + 1)]
@@ -100,7 +100,7 @@ class GpuEngine:
             self.top(query, 1)
             for shard in self.shards:
                 bounds, exact = self.bounds(shard, [query])
-                look = _Look(shard, bounds[0], exact, min(1, len(shard)), None)
+                look = _Pass(shard, bounds[0], exact, min(1, len(shard)), None)
                 look.reaching(look.wait()[2])
 
     def __len__(self) -> int:
@@ -134,11 +134,18 @@ class GpuEngine:
         prior: Scores | None = None,
     ) -> tuple[Ids, Scores]:
         """See `Engine.top`. Other threads' searches that come meanwhile share the next pass."""
-        views = self._checked(k, groups, prior)
+        windows = self._checked(k, groups, prior)
         if not query.norms[:, FULL].all():  # with a blank one, all pictures tie
-            return self._host.top(query, k, threads, groups=views.groups, prior=views.prior)
-        alike = query.vectors.shape, query.mirror, query.steps.tobytes(), query.reach.tobytes(), k, id(views)
-        return self._together.ask(alike, (query, k, views, threads))
+            return self._host.top(query, k, threads, groups=windows.groups, prior=windows.prior)
+        alike = (
+            query.vectors.shape,
+            query.mirror,
+            query.steps.tobytes(),
+            query.reach.tobytes(),
+            k,
+            id(windows),
+        )
+        return self._batcher.ask(alike, (query, k, windows, threads))
 
     def tops(
         self,
@@ -150,20 +157,20 @@ class GpuEngine:
         prior: Scores | None = None,
     ) -> list[tuple[Ids, Scores]]:
         """`top` of several queries of as many poses, which share each reading of the rows."""
-        views = self._checked(k, groups, prior)
+        windows = self._checked(k, groups, prior)
         if not all(query.norms[:, FULL].all() for query in queries):
             return [self.top(q, k, threads, groups=groups, prior=prior) for q in queries]
-        return self._answers([(query, k, views, threads) for query in queries])
+        return self._answers([(query, k, windows, threads) for query in queries])
 
     def _answers(self, asked: Sequence[_Asked]) -> list[tuple[Ids, Scores]]:
         """`top` of searches that are alike, in passes that there is memory for."""
-        queries, (_, k, views, _) = [query for query, *_ in asked], asked[0]
+        queries, (_, k, windows, _) = [query for query, *_ in asked], asked[0]
         each = max(1, BOUNDS // max(1, 4 * len(self)))
         parts = [queries[begin : begin + each] for begin in range(0, len(queries), each)]
         with self._lock:
-            found = [rows for part in parts for rows in self._candidates(part, k, views)]
+            found = [rows for part in parts for rows in self._candidates(part, k, windows)]
         return [
-            self._settled(query, rows, k, views, n)
+            self._rescored(query, rows, k, windows, n)
             for (query, _, _, n), rows in zip(asked, found, strict=True)
         ]
 
@@ -204,29 +211,29 @@ class GpuEngine:
             self._grids[key] = Grid(query, self._layout, shard.device)
         return self._grids[key]
 
-    def _candidates(self, queries: Sequence[Query], k: int, views: _Views) -> list[Ids]:
+    def _candidates(self, queries: Sequence[Query], k: int, windows: _Windows) -> list[Ids]:
         """For each query rows among which its k best pictures are, by one pass over all rows."""
         # All that the devices have to do is on its way before the first answer is waited for.
         passes = [self.bounds(shard, queries) for shard in self.shards]
         looks = []
-        for shard, prior, (bounds, exact) in zip(self.shards, views.parts, passes, strict=True):
+        for shard, prior, (bounds, exact) in zip(self.shards, windows.parts, passes, strict=True):
             if prior is not None:
                 bounds.mul_(prior)
             count = min(len(shard), max(CANDIDATES, 4 * k))
-            looks.append([_Look(shard, bounds[j], exact.of(j), count, prior) for j in range(len(queries))])
+            looks.append([_Pass(shard, bounds[j], exact.of(j), count, prior) for j in range(len(queries))])
         return [
             np.concatenate(
                 [
-                    start + _reaching(look[j], start, k, views)
+                    start + _reaching(look[j], start, k, windows)
                     for start, look in zip(self._starts, looks, strict=True)
                 ]
             )
             for j in range(len(queries))
         ]
 
-    def _checked(self, k: int, groups: Groups | None, prior: Scores | None) -> _Views:
+    def _checked(self, k: int, groups: Groups | None, prior: Scores | None) -> _Windows:
         """What `top` was told of the rows, on the devices, too. A search tells the same as the last one."""
-        last = self._views
+        last = self._windows
         if last is not None and last.groups is groups and last.prior is prior and k > 0:
             return last
         groups, prior = check_top(len(self), k, groups, prior)
@@ -236,16 +243,16 @@ class GpuEngine:
                 torch.from_numpy(prior[start : start + len(shard)]).to(shard.device)
                 for start, shard in zip(self._starts, self.shards, strict=True)
             ]
-        self._views = views = _Views(groups, prior, parts)
-        return views
+        self._windows = windows = _Windows(groups, prior, parts)
+        return windows
 
-    def _settled(
-        self, query: Query, rows: Ids, k: int, views: _Views, threads: int | None
+    def _rescored(
+        self, query: Query, rows: Ids, k: int, windows: _Windows, threads: int | None
     ) -> tuple[Ids, Scores]:
         """The k best pictures of some rows, by the C++ engine's scores."""
         rows = np.sort(rows)
-        groups = None if views.groups is None else views.groups[rows]
-        prior = None if views.prior is None else views.prior[rows]
+        groups = None if windows.groups is None else windows.groups[rows]
+        prior = None if windows.prior is None else windows.prior[rows]
         # Few rows take less time than starting threads does.
         found = self._host.scores(query, rows, threads if len(rows) > FEW else 1)
         best, scores = best_of_groups(found, k, groups, prior)
@@ -253,19 +260,19 @@ class GpuEngine:
 
 
 @dataclass(frozen=True)
-class _Views:
-    """Which rows are views of one picture, and their prior; `parts` are the shards' shares of the prior."""
+class _Windows:
+    """Which rows are windows of one picture, and their prior; `parts` are the shards' shares of the prior."""
 
     groups: Groups | None
     prior: Scores | None
     parts: list[Tensor | None]
 
 
-_Asked = tuple[Query, int, _Views, int | None]
-"""A search: what for, how many of which rows, and how many threads may settle it."""
+_Asked = tuple[Query, int, _Windows, int | None]
+"""A search: what for, how many of which rows, and how many threads may refine_pose it."""
 
 
-class _Look:
+class _Pass:
     """The rows of the highest bounds, scored again: on its way to the host's memory when it is made.
 
     bounds : (n,) of a shard's rows, times their prior. exact : what gives scores. count : of rows, at most n.
@@ -285,10 +292,10 @@ class _Look:
         ids, scores = self._arrived(*self._found)
         return ids, scores, float(self._least) if self.count < len(self.shard) else -np.inf
 
-    def wider(self) -> _Look:
+    def wider(self) -> _Pass:
         """At more rows."""
         count = min(len(self.shard), 4 * self.count)
-        return _Look(self.shard, self._bounds, self._exact, count, self._prior)
+        return _Pass(self.shard, self._bounds, self._exact, count, self._prior)
 
     def reaching(self, floor: float) -> tuple[Ids, Scores]:
         """Every row whose bound reaches a score, with its score."""
@@ -307,17 +314,17 @@ class _Look:
         return rows.numpy(), scores.numpy()
 
 
-def _reaching(look: _Look, start: int, k: int, views: _Views) -> Ids:
+def _reaching(look: _Pass, start: int, k: int, windows: _Windows) -> Ids:
     """Rows of a shard that show its k best pictures, and those that rounding might make so."""
     while look.count > 0:
         rows, scores, others = look.wait()
-        pictures = None if views.groups is None else views.groups[start + rows]
+        pictures = None if windows.groups is None else windows.groups[start + rows]
         floor = _kth(scores, k, pictures) - 2 * ROUNDING
         if floor > -np.inf or look.count == len(look.shard):
             if others >= floor:
                 rows, scores = look.reaching(floor)
             return rows[scores >= floor]
-        look = look.wider()  # many views of few pictures: not yet k of them
+        look = look.wider()  # many windows of few pictures: not yet k of them
     return np.empty(0, np.int64)
 
 

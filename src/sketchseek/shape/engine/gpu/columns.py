@@ -38,7 +38,7 @@ TILE: Final = 64
 
 
 @dataclass(frozen=True)
-class Layout:
+class ColumnOrder:
     """Where a row's components lie: those that mirroring keeps, zeros, those whose sign it changes, zeros.
 
     order : (2 * half,) component at each place, D where there is a zero.
@@ -50,7 +50,7 @@ class Layout:
     depth: int
 
     @classmethod
-    def of(cls, settings: Settings) -> Layout:
+    def of(cls, settings: Settings) -> ColumnOrder:
         """The layout of the rows that have these settings."""
         signs = mirror_signs(settings)
         kinds = [np.flatnonzero(signs > 0), np.flatnonzero(signs < 0)]
@@ -90,7 +90,7 @@ class Columns:
 class Grid:
     """The translations of every pose at one rotation, in tiles; a pose's last tile repeats its last one."""
 
-    def __init__(self, query: Query, layout: Layout, device: str) -> None:
+    def __init__(self, query: Query, layout: ColumnOrder, device: str) -> None:
         settings = query.settings
         self._layout, self._device = layout, device
         self._poses, self._dimensions = len(settings.scales), settings.dimensions

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from triton.runtime.errors import OutOfResources
 
 from ...settings import FULL
-from .columns import Columns, Layout, Tensor, on
+from .columns import ColumnOrder, Columns, Tensor, on
 from .kernels import best_alignment
 
 PADDING: Final = 128
@@ -45,7 +45,7 @@ LONG_ROWS: Final = {
 
 
 @dataclass(frozen=True)
-class Rows:
+class DeviceRows:
     """Rows laid out for the kernel, `count` of them and blank ones up to a multiple of `PADDING`.
 
     values : (padded, 2 * half) int8 or float32. inverse : (S, padded) float32, 1 / norm, 0 for a blank row.
@@ -58,7 +58,7 @@ class Rows:
     length: Tensor
 
     @classmethod
-    def empty(cls, count: int, kernels: int, layout: Layout, dtype: Any, device: str) -> Rows:
+    def empty(cls, count: int, kernels: int, layout: ColumnOrder, dtype: Any, device: str) -> DeviceRows:
         """Room for so many rows, all of them blank."""
         padded = -(-count // PADDING) * PADDING
         return cls(
@@ -76,18 +76,18 @@ class Rows:
         self.length[part] = vectors.to(torch.float32).square().sum(dim=1).sqrt()
         self.inverse[:, part] = torch.where(norms > 0, 1 / norms, torch.zeros_like(norms)).T
 
-    def take(self, ids: Tensor) -> Rows:
+    def take(self, ids: Tensor) -> DeviceRows:
         """Some of the rows, by their numbers."""
         padding = torch.zeros(-len(ids) % PADDING, dtype=ids.dtype, device=ids.device)
         which = torch.cat([ids, padding])
-        return Rows(
+        return DeviceRows(
             len(ids),
             self.values.index_select(0, which),
             self.inverse.index_select(1, which),
             self.length.index_select(0, which),
         )
 
-    def align(self, columns: Columns, layout: Layout, tiling: Tiling, out: Tensor) -> None:
+    def align(self, columns: Columns, layout: ColumnOrder, tiling: Tiling, out: Tensor) -> None:
         """Write each query's best alignment with each row to `out` (queries, count), or a bound of it."""
         padded = len(self.values)
         queries, tiles, parts, width, _ = columns.values.shape
@@ -128,7 +128,7 @@ class Shard:
         self,
         vectors: NDArray[Any],
         norms: NDArray[np.float32],
-        layout: Layout,
+        layout: ColumnOrder,
         device: str,
         room: int,
     ) -> None:
@@ -140,7 +140,7 @@ class Shard:
         kernels = norms.shape[1]
         each = len(layout.order) * vectors.itemsize + 4 * (kernels + 1)
         fits = min(len(vectors), max(0, room) // each)
-        self._resident = Rows.empty(fits, kernels, layout, self._dtype, device)
+        self._resident = DeviceRows.empty(fits, kernels, layout, self._dtype, device)
         for begin, chunk, its_norms in self._chunks(0, fits):
             self._resident.fill(begin, chunk, its_norms, self._order)
 
@@ -157,7 +157,7 @@ class Shard:
         out = torch.empty((len(columns.values), len(self)), device=self.device)
         self._launch(self._resident, columns, out)
         for begin, vectors, norms in self._chunks(self.resident, len(self)):
-            passing = Rows.empty(len(vectors), norms.shape[1], self.layout, self._dtype, self.device)
+            passing = DeviceRows.empty(len(vectors), norms.shape[1], self.layout, self._dtype, self.device)
             passing.fill(0, vectors, norms, self._order)
             self._launch(passing, columns, out[:, begin : begin + len(vectors)])
         return out
@@ -173,7 +173,7 @@ class Shard:
         if self.device.startswith("cuda"):
             torch.cuda.current_stream(self.device).synchronize()
 
-    def _launch(self, rows: Rows, columns: Columns, out: Tensor) -> None:
+    def _launch(self, rows: DeviceRows, columns: Columns, out: Tensor) -> None:
         """Align by the fastest tiling that the device has the means for."""
         while rows.count > 0:
             tiling, *others = self._tilings[columns.operand]
@@ -185,12 +185,12 @@ class Shard:
                     raise
                 self._tilings[columns.operand] = tuple(others)
 
-    def _take(self, ids: Tensor) -> Rows:
+    def _take(self, ids: Tensor) -> DeviceRows:
         """Some rows, by their numbers, on the device."""
         if self.resident == len(self):
             return self._resident.take(ids)
         which = ids.cpu().numpy()
-        rows = Rows.empty(len(which), self._norms.shape[1], self.layout, self._dtype, self.device)
+        rows = DeviceRows.empty(len(which), self._norms.shape[1], self.layout, self._dtype, self.device)
         vectors = torch.from_numpy(np.ascontiguousarray(self._vectors[which])).to(self.device)
         rows.fill(0, vectors, self._lengths(which).to(self.device), self._order)
         return rows

@@ -1,0 +1,111 @@
+"""Pictures that live elsewhere: a source lists them, gets one, and says where it is shown.
+
+A picture of a source is known as `ROOT#NAME`: the address that a person named, and the source's own name of
+the picture. Others' sources come by the entry points `sketchseek.sources`, by the scheme of their addresses.
+Nothing is asked of any address but those below a root that somebody named.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import entry_points
+from typing import Any, Protocol
+
+from ..errors import SketchseekError
+from ..storage.location import Location
+from .objects import Stat
+
+GROUP = "sketchseek.sources"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A picture of a source.
+
+    name : the source's own, which stays. reference : what `fetch` is asked for.
+    stamp : changes when the picture does. width, height : of the original, 0 where nobody says.
+    label, rights, link : what people are shown of it.
+    """
+
+    name: str
+    reference: str
+    stamp: str
+    width: int = 0
+    height: int = 0
+    label: str = ""
+    rights: str = ""
+    link: str = ""
+
+    @property
+    def stat(self) -> Stat:
+        """What it is compared by."""
+        import hashlib
+
+        said = f"{self.stamp} {self.reference} {self.width} {self.height}".encode()
+        number = int.from_bytes(hashlib.blake2b(said, digest_size=7).digest(), "big")
+        return Stat(self.width * self.height, number)
+
+
+class Source(Protocol):
+    """What a plug-in gives: a class without arguments.
+
+    `items` lists the pictures at an address, `fetch` gets the bytes of one, at 1,200 pixels where that can be
+    asked for. Both raise SketchseekError with a sentence. They are called from several threads.
+    """
+
+    def items(self, root: str, kept: Kept) -> Iterable[Item]:
+        """The pictures at an address; `kept` remembers what was read before."""
+
+    def fetch(self, item: Item) -> bytes:
+        """The bytes of a picture file."""
+
+
+class Kept(Protocol):
+    """What a source remembers from one run to the next, beside the index."""
+
+    def get(self, key: str) -> dict[str, Any] | None:
+        """What was put under a key."""
+
+    def put(self, key: str, value: dict[str, Any]) -> None:
+        """Remember it."""
+
+
+@cache
+def schemes() -> dict[str, str]:
+    """Schemes of addresses, and the source that each has: "module:class"."""
+    known = {"https": "sketchseek.sources.iiif:IIIF", "http": "sketchseek.sources.iiif:IIIF"}
+    return {**{entry.name: entry.value for entry in entry_points(group=GROUP)}, **known}
+
+
+def source_of(root: str) -> Source:
+    """What reads an address."""
+    from importlib import import_module
+
+    scheme = root.partition("://")[0]
+    found = schemes().get(scheme)
+    if found is None:
+        raise SketchseekError(f"Nothing here reads {scheme}:// ({root}).")
+    module, _, name = found.partition(":")
+    made: Source = getattr(import_module(module), name)()
+    return made
+
+
+def is_remote(path: str | bytes | os.PathLike[str]) -> bool:
+    """Whether a path is the address of a source, or of a picture of one."""
+    scheme, mark, _ = os.fsencode(path).partition(b"://")
+    return bool(mark) and scheme != b"s3" and b"/" not in scheme and scheme.decode("latin-1") in schemes()
+
+
+def root_of(path: str) -> str:
+    """The address that a picture of a source was listed by."""
+    return path.partition("#")[0]
+
+
+def items_of(location: Location) -> dict[str, Item]:
+    """All pictures of sources that an index has been told of, by the names that the sources have for them."""
+    from ..storage.source_cache import Folder
+
+    return Folder(location).items()
