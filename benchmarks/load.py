@@ -319,6 +319,7 @@ def main() -> None:
     parser.add_argument("--real", type=int, default=300, help="pictures that the others are made from")
     parser.add_argument(
         "--smallest",
+        dest="min_object_size",
         type=float,
         nargs="+",
         default=[0.3],

@@ -137,7 +137,7 @@ def change(scores: list[QueryScore], baseline: list[QueryScore]) -> str:
 
 def plain(settings: Settings = DEFAULT, **options: Any) -> Callable[[Experiment], list[QueryScore]]:
     storage, place = options.pop("storage", "int8"), options.pop("place", False)
-    min_object_size = options.pop("smallest", MIN_OBJECT_SIZE)
+    min_object_size = options.pop("min_object_size", MIN_OBJECT_SIZE)
     return lambda e: e.run(
         e.state(settings, storage, min_object_size=min_object_size), Options(**options), place=place
     )

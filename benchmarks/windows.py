@@ -152,7 +152,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     parser.add_argument("what", choices=("planted", "sheets", "turned"))
     parser.add_argument("--preset", default="precise")
-    parser.add_argument("--smallest", type=float, default=0.3)
+    parser.add_argument("--smallest", dest="min_object_size", type=float, default=0.3)
     parser.add_argument("--photos", default="sysu", help="a folder of $SKETCHSEEK_DATA")
     parser.add_argument("--seed", type=int, default=201)
     parser.add_argument("--sheets", type=int, default=25)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -68,7 +70,7 @@ def test_the_page_names_every_part_of_the_package():
 
 
 def test_only_these_modules_lie_at_the_root():
-    named = {"__init__", "__main__", "cli", "errors", "index", "kernels", "system"}
+    named = {"__init__", "__main__", "arguments", "errors", "index", "kernels", "progress", "system"}
     assert {p.stem for p in PACKAGE.glob("*.py")} <= named
 
 
@@ -98,3 +100,25 @@ def test_a_package_that_loads_late_names_what_it_has(name):
     assert all(getattr(package, each) is not None for each in package.__all__)
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         _ = package.nothing
+
+
+def test_nothing_of_an_extra_is_loaded_by_indexing_and_searching(shape_pictures, tmp_path):
+    extras = [
+        "anywidget",
+        "traitlets",
+        "mcp",
+        "pypdfium2",
+        "fastapi",
+        "uvicorn",
+        "matplotlib",
+        "ray",
+        "torch",
+    ]
+    code = (
+        "import sys; from pathlib import Path; from sketchseek import Index\n"
+        "index = Index.create(sys.argv[1], detector='canny')\n"
+        "index.add(sys.argv[2], jobs=1); index.search([[[0, 0], [9, 0], [5, 8], [0, 0]]])\n"
+        f"print(*set({extras!r}) & set(sys.modules))"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "index"), str(shape_pictures)]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.split() == []

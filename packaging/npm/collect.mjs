@@ -5,9 +5,9 @@ import { fileURLToPath } from "node:url";
 
 const HERE = new URL(".", import.meta.url);
 const ROOT = new URL("../../", HERE);
-const SITE = new URL("src/sketchseek/publish/site/", ROOT);
-const PAGE = new URL("src/sketchseek/server/page/", ROOT);
-const ENGINE = new URL("src/sketchseek/publish/engine/", ROOT);
+const SITE = new URL("src/sketchseek/web/site/", ROOT);
+const PAGE = new URL("src/sketchseek/web/page/", ROOT);
+const ENGINE = new URL("src/sketchseek/web/engine/", ROOT);
 const IMPORT = /^import [^"]*"(\.[^"]+)";$/gm;
 
 const taken = new Map(); // where a file goes -> where it lies

@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,12 @@ from sketchseek.server.limits import Limits
 STAR = THERE["star"]
 
 
+def done(work):
+    """What a coroutine gives, in a thread of its own: in this one, tests of pages may have left a loop."""
+    with ThreadPoolExecutor(1) as alone:
+        return alone.submit(asyncio.run, work).result()
+
+
 def asked(server, *calls):
     """What each call of a tool gives, in one session."""
 
@@ -36,7 +43,7 @@ def asked(server, *calls):
         async with Client(server) as client:
             return [await client.call_tool(name, arguments) for name, arguments in calls]
 
-    return asyncio.run(ask())
+    return done(ask())
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +63,7 @@ def test_the_tools_say_how_to_draw_and_only_read(server):
         async with Client(server) as client:
             return (await client.list_tools()).tools
 
-    tools = {tool.name: tool for tool in asyncio.run(ask())}
+    tools = {tool.name: tool for tool in done(ask())}
     assert set(tools) == {"search", "explain", "picture", "collection"}
     assert all(tool.annotations.read_only_hint for tool in tools.values())
     for said in ("viewBox", "outline first", "1 to 8 strokes"):
@@ -182,7 +189,7 @@ def test_the_packages_own_client_over_http(shape_index):
                 tools = (await client.list_tools()).tools
                 return tools, await client.call_tool("search", {"svg": svg(STAR), "k": 3})
 
-        tools, answer = asyncio.run(ask())
+        tools, answer = done(ask())
     finally:
         serving.terminate()
         serving.wait(30)

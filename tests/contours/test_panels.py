@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from made_pictures import scene
 from sketchseek.contours.detectors import get_detector
 from sketchseek.contours.panels import hues, save_contours
 from sketchseek.errors import SketchseekError
-
-from .test_picture import scene
 
 
 def test_png_and_npz_of_a_picture(tmp_path: Path) -> None:

@@ -16,7 +16,14 @@ ROOT = b"/pictures"
 
 
 def known(path: bytes, size: int = 1, modified: int = 10, **more: object) -> IndexedPicture:
-    fields = {"id": path.hex(), "digest": b"d", "failure": None, "smallest": 0.3, "expanded": False, **more}
+    fields = {
+        "id": path.hex(),
+        "digest": b"d",
+        "failure": None,
+        "min_object_size": 0.3,
+        "expanded": False,
+        **more,
+    }
     return IndexedPicture(path=path, size=size, modified=modified, **fields)  # type: ignore[arg-type]
 
 

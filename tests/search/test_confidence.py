@@ -13,7 +13,7 @@ from sketchseek.contours.detectors.canny import Canny
 from sketchseek.contours.drawing import Sketch
 from sketchseek.contours.synthetic import random_curves
 from sketchseek.embeddings.normalizer import Cohort, Reference, ScoreNormalizer
-from sketchseek.embeddings.pictures import Rows
+from sketchseek.embeddings.pictures import EmbeddingRows
 from sketchseek.evaluation.calibration import calibration_error, fit
 from sketchseek.evaluation.open_set import Trial, auroc
 from sketchseek.evaluation.planted import plant, random_background
@@ -242,7 +242,7 @@ def test_likeness_of_one_photograph(described):
 def test_likeness_speaks_of_photographs_alone(described, kinds, heard):
     query, right, others, normalizer = described
     reference = Reference(normalizer.cohort, others)
-    rows = Rows(np.concatenate([right, others])[: len(kinds)], np.array(kinds, np.int64))
+    rows = EmbeddingRows(np.concatenate([right, others])[: len(kinds)], np.array(kinds, np.int64))
     asked = np.stack([query, query])
     network_evidence = NetworkEvidence.of(
         "made up", asked, rows, rows, rows[40:], pictures=500, flat_art=0.3, reference=reference

@@ -208,7 +208,7 @@ def test_addresses() -> None:
 
 
 def test_the_page_is_small_and_its_own(client: TestClient) -> None:
-    folder = Path(__file__).parents[2] / "src/sketchseek/server/page"
+    folder = Path(__file__).parents[2] / "src/sketchseek/web/page"
     files = list(folder.iterdir())
     assert sum(file.stat().st_size for file in files) < 120_000
     for file in files:

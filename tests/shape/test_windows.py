@@ -19,7 +19,7 @@ def dust(width: float, height: float, n: int = 4000) -> Points:
 
 
 @pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
-@pytest.mark.parametrize("smallest", LEVELS)
+@pytest.mark.parametrize("min_object_size", LEVELS)
 def test_every_point_of_a_picture_is_in_a_window_of_every_level(size, min_object_size):
     points = dust(*size)
     found = windows_of(points, (0.0, 0.0, *size), min_object_size)
@@ -80,7 +80,7 @@ def test_shares_are_measured_by_each_pictures_own_whole():
 
 
 def test_an_unknown_size_is_refused():
-    with pytest.raises(ValueError, match="smallest"):
+    with pytest.raises(ValueError, match="min_object_size"):
         windows_of(dust(400, 300), (0.0, 0.0, 400.0, 300.0), 0.5)
 
 

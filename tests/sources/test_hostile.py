@@ -16,11 +16,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from made_pictures import saved, scene
 from sketchseek.contours import Sketch
 from sketchseek.errors import SketchseekError
 from sketchseek.sources.picture import load_picture
-
-from .test_picture import saved, scene
 
 SVG = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
+from made_pictures import saved, scene
 from sketchseek.contours import picture_contours
 from sketchseek.contours.detectors import get_detector
 from sketchseek.shape.descriptor import describe
@@ -18,27 +19,6 @@ from sketchseek.sources.picture import load_picture, thumbnail
 
 CANNY = get_detector("canny")
 SETTINGS = Settings.preset("precise")
-
-
-def scene(width: int = 640, height: int = 480) -> Image.Image:
-    """A scene without symmetry."""
-    image = Image.new("RGB", (width, height), (225, 230, 240))
-    draw = ImageDraw.Draw(image)
-    draw.rectangle((0, int(height * 0.7), width, height), fill=(90, 140, 80))
-    draw.polygon([(80, 340), (80, 200), (190, 110), (300, 200), (300, 340)], fill=(170, 70, 50))
-    draw.ellipse((430, 50, 560, 180), fill=(250, 200, 40))
-    draw.line((330, 430, 620, 300), fill=(30, 30, 60), width=9)
-    return image
-
-
-def saved(image: Image.Image, kind: str, **options: object) -> bytes:
-    if kind in ("HEIF", "AVIF"):
-        import pillow_heif
-
-        pillow_heif.register_heif_opener()
-    out = io.BytesIO()
-    image.save(out, kind, **options)
-    return out.getvalue()
 
 
 def likeness(a: bytes, b: bytes) -> float:

@@ -95,6 +95,7 @@ class Tools:
                 min_object_size=config.min_object_size,
                 mirror=True,
                 network=None,
+                patches=None,
                 kind=kind,
             )
 

@@ -96,6 +96,7 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         "--detector", metavar="NAME", help="of a new index: neural (default), structured:FILE or canny"
     )
     p.add_argument(
+        "--min-object-size",
         "--smallest",
         type=float,
         metavar="F",

@@ -26,14 +26,14 @@ __all__ = [
 
 _MODULES = {
     "FRAME": "points",
-    "Contours": "seeing",
-    "Picture": "picture",
+    "Contours": "extract",
+    "Picture": "..sources.picture",
     "Points": "points",
     "Sketch": "drawing",
-    "load_picture": "picture",
-    "picture_contours": "seeing",
+    "load_picture": "..sources.picture",
+    "picture_contours": "extract",
     "strength_to_points": "suppression",
-    "thumbnail": "picture",
+    "thumbnail": "..sources.picture",
 }
 """Where each name is; imported when it is asked for, since strokes need neither OpenCV nor Pillow."""
 
@@ -41,7 +41,8 @@ _MODULES = {
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    module = _MODULES[name]
+    return getattr(import_module(module if module.startswith(".") else f".{module}", __name__), name)
 
 
 def __dir__() -> list[str]:

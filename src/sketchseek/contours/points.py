@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-FRAME = 400.0
-"""Longer side of every picture and drawing, in pixels (section 6). The maps take FRAME pixels as pi."""
+from ..sources.limits import FRAME as FRAME  # noqa: PLC0414 (given on)
 
 Box = tuple[float, float, float, float]
 """x0, y0, x1, y1."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import SketchseekError
-from ..sources.limits import MAX_JSON_BYTES, MAX_SAMPLES, MAX_STROKES, MAX_VERTICES
+from ..sources.limits import MAX_JSON_BYTES, MAX_SAMPLES, MAX_STROKES, MAX_VERTICES, check_size, too_large
 from .points import FRAME, Points, tangent_angle
 
 STEP = 1.0
@@ -95,19 +95,6 @@ def clean_strokes(strokes: Sequence[ArrayLike]) -> list[Float]:
         cleaned.append(polyline)
         check_size(len(cleaned), vertices)
     return cleaned
-
-
-def check_size(strokes: int, vertices: int = 0) -> None:
-    """Refuse what is too much for a drawing, before anything is made of it."""
-    if strokes > MAX_STROKES or vertices > MAX_VERTICES:
-        raise too_large()
-
-
-def too_large() -> SketchseekError:
-    """The sentence for it."""
-    return SketchseekError(
-        f"The drawing is too large: {MAX_STROKES:,} strokes with {MAX_VERTICES:,} points are the most."
-    )
 
 
 def to_frame(strokes: list[Float]) -> tuple[list[NDArray[np.float32]], float, float]:

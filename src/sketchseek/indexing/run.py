@@ -197,7 +197,7 @@ def _succeed(store: Store, tried: set[bytes]) -> str:
 
 def _wanted(config: IndexConfig) -> dict[str, Any]:
     """What a row is to have, as `IndexedPicture.lacks` takes it."""
-    return {"expand": config.wanted is not None, "smallest": config.min_object_size}
+    return {"expand": config.wanted is not None, "min_object_size": config.min_object_size}
 
 
 def _tasks(changes: Changes, config: IndexConfig) -> Iterator[Task]:

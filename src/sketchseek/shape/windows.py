@@ -78,7 +78,9 @@ def windows_of(
     """The windows of a picture whose points lie in `frame`; the first is all of it."""
     whole = Window(points, frame)
     if min_object_size not in LEVELS:
-        raise ValueError(f"smallest must be one of {', '.join(map(str, LEVELS))}, got {min_object_size}")
+        raise ValueError(
+            f"min_object_size must be one of {', '.join(map(str, LEVELS))}, got {min_object_size}"
+        )
     if is_line_art and min_object_size != WHOLE:
         parts = _parts(points, frame)
         if parts or len(points) < INTRICATE:

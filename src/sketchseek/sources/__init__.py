@@ -15,7 +15,6 @@ from importlib.metadata import entry_points
 from typing import Any, Protocol
 
 from ..errors import SketchseekError
-from ..storage.location import Location
 from .objects import Stat
 
 GROUP = "sketchseek.sources"
@@ -102,10 +101,3 @@ def is_remote(path: str | bytes | os.PathLike[str]) -> bool:
 def root_of(path: str) -> str:
     """The address that a picture of a source was listed by."""
     return path.partition("#")[0]
-
-
-def items_of(location: Location) -> dict[str, Item]:
-    """All pictures of sources that an index has been told of, by the names that the sources have for them."""
-    from ..storage.source_cache import Folder
-
-    return Folder(location).items()

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from ..errors import SketchseekError
+
+FRAME: Final = 400.0
+"""Longer side of every picture and drawing, in pixels (section 6). The maps take FRAME pixels as pi."""
 MAX_BYTES: Final = 256 * 2**20
 """No picture file is larger than this; a larger one is refused unread."""
 MAX_PIXELS: Final = 175_000_000
@@ -64,3 +68,16 @@ PAGE_PATIENCE: Final = 90.0
 """Most seconds for it by the clock."""
 PAGE_MEMORY: Final = 2**30
 """Most address space for it."""
+
+
+def check_size(strokes: int, vertices: int = 0) -> None:
+    """Refuse what is too much for a drawing, before anything is made of it."""
+    if strokes > MAX_STROKES or vertices > MAX_VERTICES:
+        raise too_large()
+
+
+def too_large() -> SketchseekError:
+    """The sentence for it."""
+    return SketchseekError(
+        f"The drawing is too large: {MAX_STROKES:,} strokes with {MAX_VERTICES:,} points are the most."
+    )

@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
-from ..contours.points import FRAME
 from ..errors import SketchseekError
 from .files import Source, read_source, source_name
-from .limits import MAX_DECODED_PIXELS, MAX_PIXELS, MAX_SCANS, PIXEL_COUNTS
+from .limits import FRAME, MAX_DECODED_PIXELS, MAX_PIXELS, MAX_SCANS, PIXEL_COUNTS
 from .svg import is_svg
 from .svg_render import render_svg
 

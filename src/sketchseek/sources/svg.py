@@ -12,7 +12,6 @@ from xml.parsers import expat
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contours.strokes import check_size
 from ..errors import SketchseekError
 from .limits import (
     MAX_ATTRIBUTE,
@@ -25,6 +24,7 @@ from .limits import (
     MAX_SVG_BYTES,
     MAX_VERTICES,
     MAX_VISITS,
+    check_size,
 )
 
 THICK_STROKE, THICK_PEN = 0.24, 0.04

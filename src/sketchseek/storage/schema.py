@@ -76,8 +76,9 @@ class IndexConfig:
         return self.successor or self.expansion
 
     def to_json(self) -> str:
-        """One line of JSON."""
+        """One line of JSON; fields have the names that the first schema gave them."""
         fields = asdict(self)
+        fields["smallest"] = fields.pop("min_object_size")
         if self.successor is not None or (self.expansion is not None and self.expansion.slot):
             return json.dumps({"schema": SCHEMA_VERSION + WITH_SLOTS, **fields}, sort_keys=True)
         del fields["successor"]
@@ -98,6 +99,8 @@ class IndexConfig:
         schema_number(text)
         fields = json.loads(text)
         del fields["schema"]
+        if "smallest" in fields:
+            fields["min_object_size"] = fields.pop("smallest")
         for name in ("expansion", "successor"):
             if fields.get(name) is not None:
                 fields[name] = Expansion(**fields[name])

@@ -51,3 +51,8 @@ class Folder:
     def _name(key: str) -> str:
         kind = "items" if key.startswith("items ") else "answer"
         return f"{kind}-{hashlib.blake2b(key.encode(), digest_size=12).hexdigest()}.json"
+
+
+def items_of(location: Location) -> dict[str, Item]:
+    """All pictures of sources that an index has been told of, by the names that the sources have for them."""
+    return Folder(location).items()

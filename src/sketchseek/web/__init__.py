@@ -1,1 +1,1 @@
-"""What people see: pages, pictures in a terminal, progress."""
+"""The page that a server shows and a published site is made of; publishing."""

@@ -1,0 +1,1 @@
+"""Neural networks: their weights, their graphs, and which are kept on this machine."""
