@@ -104,6 +104,8 @@ figures: $(VENV)/.dev ## the figures of the documentation that need no data set
 	for name in landscape windows pruning; do $(BIN)/sketchseek figure $$name --out docs/figures/$$name.png || exit 1; done
 	$(BIN)/sketchseek contours "$$($(BIN)/python -c 'import sklearn; print(sklearn.__path__[0])')/datasets/images/china.jpg" \
 	  --out docs/figures/seen.png
+	$(BIN)/sketchseek figure found --out build/found.png
+	$(BIN)/python -c "from PIL import Image; Image.open('build/found.png').convert('RGB').resize((1200, 469)).save('docs/figures/found.webp', quality=82)"
 
 $(TOOLS)/.made: Makefile
 	$(PYTHON) -m venv $(TOOLS)

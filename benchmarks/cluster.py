@@ -1,4 +1,4 @@
-"""The cluster path beside the local one, and where it leads: the tables of docs/cluster.md.
+"""The cluster path beside the local one, and where it leads: the tables of docs/research/cluster.md.
 
     python benchmarks/cluster.py [--pictures 20000] [--queries 1000] [--views 1]
 

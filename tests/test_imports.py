@@ -1,4 +1,4 @@
-"""The direction of imports that docs/architecture.md draws: nothing imports what stands below it there."""
+"""The direction of imports, drawn in docs/explanation/architecture.md: nothing imports what is below it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROW = re.compile(r"^\| (\d+) \| (.+?) \|", re.MULTILINE)
 
 def layers() -> dict[str, int]:
     """Top-level parts of the package -> their place in the architecture page's table."""
-    page = (ROOT / "docs" / "architecture.md").read_text().split(TABLE)[1].split("\n## ")[0]
+    page = (ROOT / "docs" / "explanation" / "architecture.md").read_text().split(TABLE)[1].split("\n## ")[0]
     return {
         name.removesuffix("/").removesuffix(".py"): int(number)
         for number, names in ROW.findall(page)

@@ -222,6 +222,23 @@ def test_windows_starts_a_child_with_one_handle(windows: Any, monkeypatch: pytes
     assert started["near closed"]
 
 
+def test_windows_counts_the_time_of_a_program(windows: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    import ctypes
+
+    program = SimpleNamespace(wait=lambda: 3, _handle=55)
+    monkeypatch.setattr(subprocess, "Popen", lambda *words, **given: program)
+
+    def times(handle: int, *places: Any) -> int:
+        for place, value in zip(places, (10**17, 10**17, 2_500_000, 12_500_000), strict=True):
+            ctypes.cast(place, ctypes.POINTER(ctypes.c_uint64))[0] = value
+        windows.asked.append(handle)
+        return 1
+
+    ctypes.windll.kernel32.GetProcessTimes = times  # type: ignore[attr-defined]
+    assert system.processor_time(["python"]) == (3, 1.5)
+    assert windows.asked == [55]
+
+
 def test_windows_figures_and_folders(windows: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert (system.peak_bytes(), system.resident_bytes()) == (3000, 2000)
     assert windows.asked[-1][3] == 72
@@ -282,6 +299,8 @@ def test_this_system_answers() -> None:
     assert system.peak_bytes() > 0
     assert system.processors() > 0
     assert system.open_files(64) >= 64
+    assert system.processor_time([sys.executable, "-c", "raise SystemExit(3)"])[0] == 3
+    assert system.processor_time([sys.executable, "-c", "sum(range(300_000))"])[1] > 0
     assert system.how_it_ended(3) == "exit status 3"
     assert system.how_it_ended(-signal.SIGTERM) == "SIGTERM"
     assert system.how_it_ended(-250) == "signal 250"

@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/walkthrough.md, as a visitor sees them: the demo's page in a browser.
+"""Takes the pictures of docs/how-to/page.md, as a visitor sees them: the demo's page in a browser.
 
 sketchseek demo &
 python tools/walkthrough.py http://127.0.0.1:8000/

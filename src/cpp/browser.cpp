@@ -15,8 +15,10 @@ using namespace sketchseek;
 namespace {
 std::unique_ptr<Opened> opened;
 std::unique_ptr<Model> model;
+std::unique_ptr<IconNetwork> icons;  // null until it has come, and where nobody sends it
+std::unique_ptr<IconEmbeddings> embeddings;
 std::vector<double> places;  // of the last search, kPlaceFields each
-double present;
+Answer said;                 // its presence, first page and verdict
 std::vector<double> scanned;  // of the last scan: row and score, one after the other
 bool starved;  // there was not enough memory for what was asked last
 
@@ -55,20 +57,30 @@ EXPORT(open) const char* open_collection(const double* settings, int32_t setting
   return nullptr;
 }
 
-// A drawing, if a collection is open and the strokes can be searched for; otherwise `fault` says why not.
+// What the icon network has learned, and the embeddings (n, 128) of the pictures: from now on they are part of what orders hits.
+// The embeddings are used where they lie.
+EXPORT(open_icons) const char* open_icons(const uint8_t* weights, int32_t weights_count, const int8_t* codes, int32_t n) {
+  if (!opened || (int64_t)opened->pictures().size() != n) return "The index has no proper embeddings.";
+  if (const char* fault = IconNetwork::fault_of(weights, weights_count)) return fault;
+  icons = std::make_unique<IconNetwork>(weights, kernels_portable);
+  embeddings = std::make_unique<IconEmbeddings>(codes, n);
+  return nullptr;
+}
+
+// A drawing laid out, if a collection is open and the strokes can be searched for; otherwise `fault` says why not.
 static std::unique_ptr<Drawn> drawn_of(const double* strokes, const int32_t* lengths, int32_t count, int32_t k, int32_t offset,
-                                       int32_t mirror, double turn, const char*& fault) {
-  Points points;
+                                       int32_t mirror, double turn, const char*& fault, Drawing& drawing) {
   fault = opened ? fault_of(k, offset, turn) : "No collection is open.";
-  if (!fault) fault = points_of(strokes, lengths, count, points);
-  return fault ? nullptr : std::make_unique<Drawn>(opened->core().drawn(points, mirror != 0, turn));
+  if (!fault) fault = drawing_of(strokes, lengths, count, drawing);
+  return fault ? nullptr : std::make_unique<Drawn>(opened->core().drawn(drawing.points, mirror != 0, turn));
 }
 
 // rows: those that `scan` found in the parts of the collection, best first; null where it was not scanned in parts.
 EXPORT(search) const char* search(const double* strokes, const int32_t* lengths, int32_t count, int32_t k, int32_t offset,
                                   int32_t mirror, double turn, const int32_t* rows, int32_t rows_count) {
   const char* fault;
-  const auto drawn = drawn_of(strokes, lengths, count, k, offset, mirror, turn, fault);
+  Drawing drawing;
+  const auto drawn = drawn_of(strokes, lengths, count, k, offset, mirror, turn, fault, drawing);
   if (fault) return fault;
   const Core& core = opened->core();
   const int64_t pictures = (int64_t)opened->pictures().size(), wanted = Core::wanted(k, offset, pictures);
@@ -78,19 +90,20 @@ EXPORT(search) const char* search(const double* strokes, const int32_t* lengths,
     if (i < wanted) found.rows.push_back(rows[i]);
   }
   if (!rows || wanted >= pictures) found.rows = core.candidates(*drawn, wanted, one_by_one);
+  if (icons && turn == 0) core.add(embeddings->resemblance(icons->embedding(drawing.strokes).data()), found);
   RescoreOptions options;
   options.k = k, options.offset = offset;
-  const Answer answer = core.rescore(*drawn, found, *model, options, one_by_one);
-  present = answer.present;
+  said = core.rescore(*drawn, found, *model, options, one_by_one);
   places.clear();
-  for (const Place& place : answer.places) place.write(places);
+  for (const Place& place : said.places) place.write(places);
   return nullptr;
 }
 
 EXPORT(scan) const char* scan(const double* strokes, const int32_t* lengths, int32_t count, int32_t k, int32_t offset,
                               int32_t mirror, double turn) {
   const char* fault;
-  const auto drawn = drawn_of(strokes, lengths, count, k, offset, mirror, turn, fault);
+  Drawing drawing;
+  const auto drawn = drawn_of(strokes, lengths, count, k, offset, mirror, turn, fault, drawing);
   if (fault) return fault;
   const auto found = opened->core().best(*drawn, std::max<int64_t>(offset + k, kCandidates), one_by_one);
   scanned.clear();
@@ -103,4 +116,6 @@ EXPORT(scanned_count) int32_t scanned_count() { return (int32_t)(scanned.size() 
 
 EXPORT(places) const double* found_places() { return places.data(); }
 EXPORT(places_count) int32_t places_count() { return (int32_t)(places.size() / kPlaceFields); }
-EXPORT(present) double is_present() { return present; }
+EXPORT(present) double present() { return said.present; }
+EXPORT(first_page) double first_page() { return said.first_page; }
+EXPORT(verdict) int32_t verdict() { return (int32_t)said.verdict; }

@@ -97,6 +97,16 @@ struct PartCodes {
   int parts;
 };
 
+// A convolution over squares of pixels that have a frame of zeros one pixel wide: (side + 2, side + 2, channels).
+struct Convolution {
+  const float* weights;  // (size, size, before, after)
+  const float* bias;     // (after,)
+  int before, after, size, stride;  // channels that come and go; 1 x 1 or 3 x 3; 1 or 2
+  int side;                         // of what comes out, a multiple of 4; what comes in has `stride` times as many
+  bool rectified;
+};
+constexpr int kConvolutionChannels = 32;  // `after` is a multiple of it
+
 struct Kernels {
   const char* name;
   bool (*supported)();
@@ -118,6 +128,8 @@ struct Kernels {
   void (*sum_tables)(const PartCodes&, int64_t begin_block, int64_t end_block, uint16_t* out);
   // Products of rows (n, d), of bytes or floats, with others (count, d): (n, count).
   void (*products)(const void* rows, bool bytes, int64_t n, const float* others, int64_t count, int64_t d, float* out);
+  // added: (side + 2, side + 2, after) what is added before negative values become 0, or null.
+  void (*convolve)(const Convolution&, const float* in, const float* added, float* out);
 };
 
 extern const Kernels kernels_portable;

@@ -8,6 +8,7 @@
 //
 // lanes -> coefficients -> translations is the way of a row's vector to its best translation; exact, near and plain go it,
 // bound keeps the pruned search from going it in vain. Projections, energy, product codes and a drawing's points have ways of their own.
+#include "kernels/convolution.hpp"
 #include "kernels/drawing.hpp"
 #include "kernels/energy.hpp"
 #include "kernels/exact.hpp"
@@ -101,6 +102,7 @@ extern const Kernels TABLE(SKETCHSEEK_BUILD) = {
     sum_tables,
     products,
 #endif
+    convolve,
 };
 
 }  // namespace sketchseek

@@ -390,19 +390,22 @@ class PreparedDrawing {
   const void* owner_;
 };
 
+void check_evidence(const In<double, 2>& evidence, const In<double, 1>& likeness) {
+  require(evidence.shape(0) > 0 && evidence.shape(1) == kEvidence, "evidence must be (k, F), of one hit at least");
+  require(likeness.size() == 0 || likeness.size() == kLikeness, "likeness must be (L,)");
+}
+
 class ConfidenceModel {
  public:
   // See `Model`.
   explicit ConfidenceModel(In<double, 1> numbers) : model_(checked(numbers)) {}
   const Model& model() const { return model_; }
 
-  // evidence (k, F), likeness (L,) or nothing -> confidence (k,) and presence.
+  // evidence (k, F), likeness (L,) or nothing -> confidence (k,), presence, first page, verdict.
   nb::tuple judge(In<double, 2> evidence, In<double, 1> likeness) const {
-    require(evidence.shape(0) > 0 && evidence.shape(1) == kEvidence, "evidence must be (k, F), of one hit at least");
-    require(likeness.size() == 0 || likeness.size() == kLikeness, "likeness must be (L,)");
-    double present;
-    Values confidence = model_.judge(copied(evidence), copied(likeness), present);
-    return nb::make_tuple(handed_over(std::move(confidence)), present);
+    check_evidence(evidence, likeness);
+    Judgement out = model_.judge(copied(evidence), copied(likeness));
+    return nb::make_tuple(handed_over(std::move(out.confidence)), out.present, out.first_page, (int)out.verdict);
   }
 
  private:
@@ -433,6 +436,8 @@ nb::dict dict_of(Answer&& answer) {
   for (const Place& place : answer.places) place.write(places);
   nb::dict out;
   out["present"] = answer.present;
+  out["first_page"] = answer.first_page;
+  out["verdict"] = (int)answer.verdict;
   out["pictures"] = handed_over(std::move(answer.pictures));
   out["order"] = handed_over(std::move(answer.order));
   out["confidence"] = handed_over(std::move(answer.confidence));
@@ -493,10 +498,12 @@ class Search {
   // `Core::rescore`: rows (n,), of which the best of each picture counts; with placed (n, 6) score, scale, rotation, mirrored, dx,
   // dy, best first. Or pictures (n,) in an order (n,), and network_evidence: cosine (n,), similarity (n,), background (m,), likeness,
   // and [cohesion, crowd, nearest, flat_art]. background, total: of a collection that this is a part of.
+  // resemblance: of each picture, weighed by icon_blend beside the shape.
   nb::dict rescore(const PreparedDrawing& drawing, const ConfidenceModel& model, int64_t k, int64_t offset, int64_t count,
                 double normalization, double coverage, bool place, Ids rows, std::optional<In<float, 2>> placed, Ids pictures,
                 std::optional<In<double, 1>> order, std::optional<std::vector<In<double, 1>>> network_evidence,
-                std::optional<In<float, 1>> background, int64_t total, int threads) const {
+                std::optional<In<float, 1>> background, int64_t total, const Resemblance* resemblance, double icon_blend,
+                int threads) const {
     require(k > 0 && k <= 1 << 30 && offset >= 0 && offset <= 1 << 30, "k must be positive and offset not negative");
     require(normalization >= 0 && normalization < 1, "the local normalisation's strength must be in [0, 1)");
     require(coverage >= 0 && std::isfinite(coverage), "the power of coverage must not be negative");
@@ -504,6 +511,11 @@ class Search {
     require(rows.has_value() != pictures.has_value(), "either rows or pictures are looked at");
     Candidates found;
     found.total = total;
+    require(std::isfinite(icon_blend), "what the icon network weighs must be finite");
+    if (resemblance && *resemblance) {
+      require(resemblance->z.size() == opened_->pictures().size(), "resemblance must be of each picture");
+      found.resemblance = *resemblance;
+    }
     if (background) require_finite(*background, "background must be finite"), found.background = copied(*background);
     if (rows) {
       const int64_t n = opened_->pictures().rows.n;
@@ -530,7 +542,7 @@ class Search {
     RescoreOptions options;
     options.k = k, options.offset = offset, options.count = count;
     options.normalization = normalization, options.coverage = coverage;
-    options.place = place;
+    options.place = place, options.icon_blend = icon_blend;
     Answer answer;
     {
       nb::gil_scoped_release free;
@@ -612,18 +624,30 @@ class PublishedCollection {
     opened_.emplace(given, kernels_portable);
   }
 
+  // From now on searches score_words the icon network: its weights, and the embeddings (n, 128) of the pictures.
+  void see(nb::bytes weights, In<int8_t, 2> embeddings) {
+    const auto* bytes = (const uint8_t*)weights.data();
+    const char* fault = IconNetwork::fault_of(bytes, (int64_t)weights.size());
+    require(!fault, fault);
+    require(embeddings.shape(0) == pictures_.shape(0) && embeddings.shape(1) == kEmbedding, "embeddings must be (n, 128)");
+    icons_.emplace(bytes, kernels_portable);
+    codes_seen_ = embeddings;
+    embeddings_.emplace(codes_seen_.data(), (int64_t)codes_seen_.shape(0));
+  }
+
   nb::dict search(In<double, 2> strokes, In<int32_t, 1> lengths, int64_t k, int64_t offset, bool mirror, double turn) const {
     int64_t points = 0;
     for (size_t i = 0; i < lengths.size(); ++i) points += std::max(lengths.data()[i], 0);
     require(strokes.shape(1) == 2 && points <= (int64_t)strokes.shape(0), "strokes must be (points, 2)");
-    Points drawn;
+    Drawing drawn;
     const char* fault = fault_of(k, offset, turn);
-    if (!fault) fault = points_of(strokes.data(), lengths.data(), (int64_t)lengths.size(), drawn);
+    if (!fault) fault = drawing_of(strokes.data(), lengths.data(), (int64_t)lengths.size(), drawn);
     require(!fault, fault);
     const Core& core = opened_->core();
-    const Drawn asked = core.drawn(drawn, mirror, turn);
+    const Drawn asked = core.drawn(drawn.points, mirror, turn);
     Candidates found;
     found.rows = core.candidates(asked, Core::wanted(k, offset, (int64_t)opened_->pictures().size()), one_by_one);
+    if (icons_ && turn == 0) core.add(embeddings_->resemblance(icons_->embedding(drawn.strokes).data()), found);
     RescoreOptions options;
     options.k = k, options.offset = offset;
     return dict_of(core.rescore(asked, found, model_.model(), options, one_by_one));
@@ -635,26 +659,30 @@ class PublishedCollection {
   In<int8_t, 2> codes_, synthetic_;
   ConfidenceModel model_;
   std::optional<Opened> opened_;
+  In<int8_t, 2> codes_seen_;
+  std::optional<IconNetwork> icons_;
+  std::optional<IconEmbeddings> embeddings_;
 };
 
-// Evidence (k, kEvidence) as features: of each hit (k, G), of the search (2 G,), and with likeness (kLikeness,).
-Values evidence_of(const In<double, 2>& evidence) {
-  require(evidence.shape(0) > 0 && evidence.shape(1) == kEvidence, "evidence must be (k, F), of one hit at least");
-  return copied(evidence);
+template <typename T>
+Out<int64_t> ordinary_rows(In<T, 2> vectors) {
+  std::vector<int64_t> all(vectors.shape(0));
+  std::iota(all.begin(), all.end(), 0);
+  return handed_over(ordinary_of(std::move(all), [&](int64_t row) {
+    return hash_of(vectors.data(), sizeof(T) == 1, (int)vectors.shape(1), row);
+  }));
 }
-Out<double> hit_features(In<double, 2> evidence) {
-  const Values each = evidence_of(evidence);
+
+// What a model may use (k, kHeard) of hits, from evidence (k, kEvidence) and likeness (kLikeness,) or nothing.
+Out<double> heard(In<double, 2> evidence, In<double, 1> likeness) {
+  check_evidence(evidence, likeness);
+  const Values all = copied(evidence), also = copied(likeness);
   Values out;
-  for (size_t i = 0; i < each.size(); i += kEvidence) {
-    const Values one = features_of_hit(each.data() + i);
+  for (size_t i = 0; i < evidence.shape(0); ++i) {
+    const Values one = heard_of(all, also, i);
     out.insert(out.end(), one.begin(), one.end());
   }
   return handed_over(std::move(out));
-}
-Out<double> search_features(In<double, 2> evidence) { return handed_over(features_of_search(evidence_of(evidence))); }
-Out<double> photograph_features(In<double, 2> evidence, In<double, 1> likeness) {
-  require(likeness.size() == kLikeness, "likeness must be (L,)");
-  return handed_over(likeness_features(evidence_of(evidence), copied(likeness)));
 }
 
 // (rows,): which share of its picture each window shows. pictures (rows,), ascending; line_art (n,).
@@ -858,7 +886,10 @@ Out<int64_t> largest(In<float, 1> scores, int64_t k) {
 
 }  // namespace
 
+const Kernels& kernels_of_build(const std::string& name) { return *build_named(name).kernels; }
+
 void bind_tokens(nb::module_& m);  // tokens_module.cpp
+void bind_icons(nb::module_& m);   // icons_module.cpp
 
 }  // namespace sketchseek
 
@@ -915,21 +946,27 @@ NB_MODULE(_engine, m) {
       .def("whole_scores", &Search::whole_scores, "drawing"_a, "ids"_a, "threads"_a)
       .def("rescore", &Search::rescore, "drawing"_a, "model"_a, "k"_a, "offset"_a, "count"_a, "normalization"_a, "coverage"_a, "place"_a,
            "rows"_a.none(), "placed"_a.none(), "pictures"_a.none(), "order"_a.none(), "network_evidence"_a.none(),
-           "background"_a.none(), "total"_a, "threads"_a)
+           "background"_a.none(), "total"_a, "resemblance"_a.none(), "icon_blend"_a, "threads"_a)
       .def("meet", &Search::meet, "drawing"_a, "picture"_a);
   nb::class_<PublishedCollection>(m, "PublishedCollection")
       .def(nb::init<In<double, 1>, In<double, 1>, In<int32_t, 2>, In<float, 2>, In<int8_t, 2>, In<int8_t, 2>>(),
            "settings"_a, "model"_a, "pictures"_a, "frames"_a, "codes"_a, "synthetic"_a)
+      .def("see", &PublishedCollection::see, "weights"_a, "embeddings"_a)
       .def("search", &PublishedCollection::search, "strokes"_a, "lengths"_a, "k"_a, "offset"_a, "mirror"_a, "turn"_a);
   m.def("description", &describe_core, "What the search's numbers mean, as a JSON document.");
   m.def("wanted", &Core::wanted, "k"_a, "offset"_a, "among"_a, "How many candidates a look wants.");
   m.def("judged", &Core::judged, "k"_a, "offset"_a, "among"_a, "How many hits are judged.");
-  m.def("background", [](int64_t n) { return handed_over(background_of(n)); }, "n"_a,
-        "Pictures that say what an ordinary score is.");
-  m.def("hit_features", &hit_features, "evidence"_a);
-  m.def("search_features", &search_features, "evidence"_a);
-  m.def("likeness_features", &photograph_features, "evidence"_a, "likeness"_a);
+  m.def("spread", [](int64_t n) { return handed_over(evenly_of(n, kChosenFrom)); }, "n"_a,
+        "Numbers of pictures, evenly from all over a collection of n, of which some say what an ordinary score is.");
+  m.def("ordinary", &ordinary_rows<int8_t>, "vectors"_a, "Which of the vectors (n, D) of whole pictures say that.");
+  m.def("ordinary", &ordinary_rows<float>, "vectors"_a);
+  m.def("question", [](In<double, 2> evidence) {
+    require(evidence.shape(0) > 0 && evidence.shape(1) == kEvidence, "evidence must be (k, F), of one hit at least");
+    return question_of(heard_of(copied(evidence), Values()));
+  }, "evidence"_a, "Which of the kinds of searches it was, from the evidence (k, F) of its hits.");
+  m.def("heard", &heard, "evidence"_a, "likeness"_a, "What a model of confidence may use of each hit: (k * H,).");
   m.def("window_shares", &window_shares, "frames"_a, "pictures"_a, "line_art"_a);
   m.def("view_priors", &view_priors, "shares"_a);
   bind_tokens(m);
+  bind_icons(m);
 }

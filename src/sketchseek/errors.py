@@ -6,7 +6,7 @@ class SketchseekError(Exception):
 
 
 class NoIndexError(SketchseekError):
-    """There is no index in a place."""
+    """There is not an index in a place."""
 
 
 class OtherPlaceError(SketchseekError):

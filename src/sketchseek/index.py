@@ -48,7 +48,7 @@ Path = str | os.PathLike[str]
 
 DEFAULT_ENCODER = "efficientnet"
 EXACT_WINDOWS = 200_000
-"""More views than these are searched by a shortlist (docs/views.md has what that loses)."""
+"""More views than these are searched by a shortlist (docs/explanation/windows.md has what that loses)."""
 
 __all__ = ["Hit", "Index", "PictureRow"]
 
@@ -96,15 +96,14 @@ class Index:
         tokens: bool = True,
         exist_ok: bool = False,
     ) -> Index:
-        """Make an empty index in a folder or at an object-store URI.
+        """Make an empty index in a folder or in an object store.
 
-        preset : "compact", "precise" or "full": more frequencies find more, and take more room.
-        detector : what finds the edges of pictures.
-        expansion : also keep a descriptor of each picture for query expansion: True, or its name.
-        min_object_size : the smallest share of a picture's longer side at which a thing shall be found; .6,
-            .3, .2.
-        tokens : with a descriptor, also keep what is where in each picture, which finds the very one: 4 KB.
-        exist_ok : where an index is that was made alike, open it.
+        preset : "compact", "precise" or "full". More frequencies find more and take more room.
+        detector : what finds the edges in pictures.
+        expansion : also keep what pictures show: True, or the name of a network.
+        min_object_size : find things down to this share of a picture's longer side: .6, .3 or .2.
+        tokens : with a network, also keep what is where in each picture (4 KB per picture).
+        exist_ok : open the index that is there, if it was made with the same settings.
         """
         location = Location(where)
         config = make_config(preset, detector, expansion, min_object_size, tokens=tokens)
@@ -123,10 +122,10 @@ class Index:
 
     @classmethod
     def open(cls, where: Path, *, device: str = "auto", repair: bool = False) -> Index:
-        """Open an index that is there.
+        """Open an existing index.
 
-        device : what searches it: "cpu", "cuda" or, by its size and by what is there, "auto".
-        repair : what is damaged in it is first made again.
+        device : where to search: "cpu", "cuda", or "auto", which decides by the size of the index.
+        repair : first repair what is damaged.
         """
         location = Location(where)
         try:
@@ -189,7 +188,7 @@ class Index:
         listings: Listings | None = None,
         progress: Progress | None = None,
     ) -> Report:
-        """Add new pictures under the paths, refresh changed ones, forget vanished ones.
+        """Add new pictures under the paths, read changed ones again, forget those that are gone.
 
         Without paths, it goes over those of all runs before, each with what was excluded there. A root that
         is missing or has become empty, as a drive that is not mounted, forgets nothing unless
@@ -256,7 +255,7 @@ class Index:
         return groups
 
     def remove(self, paths: Path | Sequence[Path]) -> int:
-        """Forget the pictures at or under the paths; how many there were."""
+        """Remove the pictures at or under the paths from the index; returns how many. The files stay."""
         from .indexing import remove
         from .indexing.walk import absolute
         from .storage.roots import forget_roots
@@ -332,7 +331,7 @@ class Index:
             self.refresh()
 
     def refresh(self, save: bool = False) -> bool:
-        """Go to the newest committed version; True when that is another one. Costs little when it isn't."""
+        """Go to the newest version of the index; returns whether there was a newer one. It is cheap."""
         with self._lock:
             identity = self._location.identity()
             if self._location.is_uri:
@@ -376,6 +375,7 @@ class Index:
             ids=snapshot.ids,
             path=snapshot.path,
             keywords=snapshot.keywords_of,
+            icon_codes=snapshot.icon_codes,
             thumbnail=self.thumbnail,
             load_embeddings=partial(self._embeddings, snapshot),
             method=self._method_for(snapshot, collection),
@@ -459,7 +459,7 @@ class Index:
         drawing: Sketch | Source | Image.Image | Sequence[Any] | None = None,
         **options: Any,
     ) -> Hits:
-        """The k pictures that show the drawing best, those that are not there any more after the others.
+        """The k pictures that show the drawing best; pictures whose files are missing come last.
 
         sketch : also strokes [[[x, y], ...], ...], the path or the bytes of a file, or a Pillow image; None
             where `words` say what is looked for. `drawing` is another name for it.

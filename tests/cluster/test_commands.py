@@ -116,7 +116,7 @@ class TestOnACluster:
             return str(lines[0])
 
         where = f"s3://pictures/{tmp_path.name}"
-        assert "There is no index in" in said(where)
+        assert "There is not an index in" in said(where)
         assert "There is no bucket 'nowhere'" in said("s3://nowhere/index")
         with monkeypatch.context() as elsewhere:
             elsewhere.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")

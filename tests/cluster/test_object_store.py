@@ -197,7 +197,7 @@ def test_no_credentials_no_bucket_and_no_index_are_a_sentence_each(
         assert len(lines) == 1, lines
         return str(lines[0])
 
-    assert "There is no index in s3://" in said("info", "--index", where)
+    assert "There is not an index in s3://" in said("info", "--index", where)
     for command in (("info",), ("index", str(pictures))):
         assert "There is no bucket 'nowhere'" in said(*command, "--index", "s3://nowhere/index")
     assert "kind of URI is not known" in said("info", "--index", "gopher://x/y")

@@ -150,10 +150,13 @@ class Typist:
                 self.sketchseek(arguments)
             else:
                 self.shell(command)
+        elif program == "docker":
+            assert all((ROOT / word).exists() for word in words if word.startswith("deploy/")), command
         elif program in ("git", "cd", "source"):
             pass  # what `make demo` and the tests themselves have done
         elif program == "pip":
             assert set(extras(command)) <= set(declared()), command
+            assert all((ROOT / word).is_dir() for word in words if word.startswith("./")), command
         elif program == "make":
             makefile = (ROOT / "Makefile").read_text()
             assert re.search(rf"^{re.escape(words[1])}:", makefile, re.MULTILINE), command

@@ -47,7 +47,7 @@ class Server:
         self.start()
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "sketchseek.cli", "serve", "--index", str(self.index)]
+        command = [sys.executable, "-m", "sketchseek", "serve", "--index", str(self.index)]
         self.process = subprocess.Popen(
             [*command, "--port", self.port, *self.arguments],
             stdout=subprocess.PIPE,

@@ -71,7 +71,7 @@ def test_a_read_only_folder(durability: ModuleType) -> None:
 def test_a_limit_on_file_sizes_is_a_sentence(tmp_path: Path, pictures: Path) -> None:
     index = tmp_path / "index"
     Index.create(index, detector="canny")
-    words = [sys.executable, "-m", "sketchseek.cli", "index", str(pictures), "--index", str(index)]
+    words = [sys.executable, "-m", "sketchseek", "index", str(pictures), "--index", str(index)]
     limited = ["sh", "-c", 'ulimit -f 8 && exec "$@"', "sh", *words]
     done = subprocess.run(limited, capture_output=True, text=True, check=False)
     assert done.returncode == 1
@@ -86,7 +86,7 @@ def test_few_file_descriptors_are_a_sentence(tmp_path: Path, pictures: Path, fil
     index = tmp_path / "index"
     Index.create(index, detector="canny").add(pictures / "inner")
     for words in (["index", str(pictures), "--jobs", "2"], ["info"], ["check"]):
-        command = [sys.executable, "-m", "sketchseek.cli", *words, "--index", str(index)]
+        command = [sys.executable, "-m", "sketchseek", *words, "--index", str(index)]
         limited = ["sh", "-c", f'ulimit -n {files} && exec "$@"', "sh", *command]
         done = subprocess.run(limited, capture_output=True, text=True, check=False)
         assert done.returncode in (0, 1)

@@ -32,7 +32,9 @@ pytestmark = pytest.mark.skipif(
 )
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 COMPONENT = re.search(
-    r"```html\n(.*?)```", (Path(__file__).parents[2] / "docs" / "publish.md").read_text(), re.DOTALL
+    r"```html\n(.*?)```",
+    (Path(__file__).parents[2] / "docs" / "tutorials" / "icon-site.md").read_text(),
+    re.DOTALL,
 )[1]
 
 
@@ -158,11 +160,12 @@ def test_the_same_hits_as_the_index(visit: Callable[..., Page], site: str, index
         }""",
         [site, [[stroke.tolist() for stroke in strokes] for strokes in shapes]],
     )
+    assert index.state.icons is not None, "the icon network has a say"
     names = {index.state.id(i): Path(index.state.path(i)).name for i in range(len(index))}
     swapped = 0
     for strokes, answer in zip(shapes, answers, strict=True):
         with threadpool_limits(1):  # small products: threads would mostly wait for each other
-            options = {"expand": 0, "blend": 0, "turn": 0, "method": "exhaustive", "threads": 1}
+            options = {"turn": 0, "method": "exhaustive", "threads": 1}
             hits = index.search(Sketch.from_strokes(strokes), k=20, **options)
         assert answer["present"] == pytest.approx(hits.present, abs=1e-4)
         assert len(answer["hits"]) == len(hits) == 20
@@ -190,6 +193,31 @@ def test_the_same_hits_as_the_index(visit: Callable[..., Page], site: str, index
     assert swapped < 10
 
 
+def test_the_first_answer_is_by_shape_and_the_next_by_the_icon_network_too(
+    visit: Callable[..., Page], site: str, index: Index
+) -> None:
+    page = visit(site)
+    strokes = json.loads(drawings()["heart"].read_text())["strokes"]
+    first, whole, seen = page.evaluate(
+        """async ([site, strokes]) => {
+          const collection = await (await import(`${site}sketchseek.js`)).open(site);
+          const before = collection.isWhole;
+          const first = await collection.search(strokes, { hasty: true });
+          await collection.see();
+          return [first, await collection.search(strokes, { hasty: true }), [before, collection.isWhole]];
+        }""",
+        [site, strokes],
+    )
+    assert seen == [False, True]
+    for answer, options in ((first, {"blend": 0, "expand": 0}), (whole, {})):
+        hits = index.search(Sketch.from_strokes(strokes), turn=0, **options)
+        assert [hit["score"] for hit in answer["hits"]] == pytest.approx(
+            [hit.score for hit in hits], abs=1e-4
+        )
+        assert answer["present"] == pytest.approx(hits.present, abs=1e-4)
+    assert [hit["id"] for hit in first["hits"]] != [hit["id"] for hit in whole["hits"]]
+
+
 def test_hits_are_annotations_as_the_server_gives_them(
     visit: Callable[..., Page], served: tuple[Path, str], shape_index: Path
 ) -> None:
@@ -209,7 +237,7 @@ def test_hits_are_annotations_as_the_server_gives_them(
         [own, strokes],
     )
     sketch = Sketch.from_strokes(strokes)
-    hits = index.search(sketch, 4, expand=0, blend=0, turn=0, method="exhaustive")
+    hits = index.search(sketch, 4, turn=0, method="exhaustive")
     numbers = {index.state.id(i): i for i in range(len(index))}
     root = f"{own}iiif/manifest.json"
     for one, hit in zip(found["items"], hits, strict=True):
@@ -595,7 +623,7 @@ def test_begin_with_a_file(visit: Callable[..., Page], site: str, index: Index, 
 
 
 def test_component(visit: Callable[..., Page], site: str, served: tuple[Path, str], keep: Keep) -> None:
-    """The ten lines of docs/publish.md."""
+    """The ten lines of docs/how-to/publish.md."""
     folder, address = served
     (folder / "deep" / "index.html").write_text(COMPONENT)
     page = visit(f"{address}deep/", ready="")

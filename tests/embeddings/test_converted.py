@@ -74,7 +74,7 @@ def test_one_that_is_damaged_is_made_again(source: Path, harm: str) -> None:
     assert data.read_bytes() == content
 
 
-def test_other_weights_are_another_network_and_replace_it(source: Path) -> None:
+def test_other_weights_are_another_network(source: Path) -> None:
     first = of_file(source).model("side", model)
     other_side = of_file(source).model("another-side", model)
     os.utime(source, (1, 1))
@@ -84,7 +84,6 @@ def test_other_weights_are_another_network_and_replace_it(source: Path) -> None:
     assert isinstance(other_side, Path)
     assert first != second
     assert second.exists()
-    assert not first.exists()
     assert other_side.exists()
     assert Weights.of("colours", source, {"norm": np.zeros(3)}).model("side", model) != second
 
@@ -114,3 +113,14 @@ def test_a_noted_version_that_is_damaged_is_told_anew(source: Path) -> None:
         path.write_bytes(harm)
         found, _ = of_file(source).version(lambda _: "0e39d0b37a2a0cf6")
         assert found == "0e39d0b37a2a0cf6", harm
+
+
+def test_a_few_installations_keep_theirs_beside_each_other(source: Path) -> None:
+    made = []
+    for number in range(5):
+        other = source.with_name(f"other-{number}.npz")
+        other.write_bytes(source.read_bytes())
+        made.append(of_file(other).model("side", model))
+        assert isinstance(made[-1], Path)
+        os.utime(made[-1].parent, (number, number))
+    assert [path.exists() for path in made if isinstance(path, Path)] == [False, False, True, True, True]

@@ -287,9 +287,25 @@ def test_tokens_choose_the_pictures_that_are_averaged():
     assert np.isin(without, np.arange(60, 90)).mean() < 0.2
 
 
-@pytest.mark.parametrize("how", [{"picked": [0, 1, 2]}, {"expand": 0}, {}])
+def test_beside_picked_pictures_tokens_choose_the_first_page_alone():
+    pictures, shape, drawing, right = world()
+    picked = np.flatnonzero(right)[:2].tolist()
+    without = rerank(ShapeScores(shape), pictures, 300, drawing=drawing, picked=picked)
+    scores = np.random.default_rng(1).normal(0.2, 0.02, 300)
+    drawn = without.ids[25]
+    scores[drawn] = 0.5
+    meet, asked = meeting(scores)
+    found = rerank(ShapeScores(shape), pictures, 300, drawing=drawing, picked=picked, meet=meet)
+    assert len(asked) == 1
+    assert drawn in found.ids[:10]
+    others = [i for i in without.ids.tolist() if i not in found.ids[:10]]
+    assert found.ids[10:].tolist() == others
+    np.testing.assert_array_equal(found.scores, without.scores)
+
+
+@pytest.mark.parametrize("how", [{"expand": 0}, {}])
 def test_without_meetings_all_is_as_it_is_without_tokens(how):
-    """Where pictures were picked, for a first ranking alone, and where no candidate has tokens."""
+    """For a first ranking alone, and where no candidate has tokens."""
     pictures, shape, drawing, _ = world()
     scores = np.zeros(300) if not how else np.random.default_rng(1).random(300)
     meet, asked = meeting(scores)
@@ -339,3 +355,17 @@ def test_tokens_in_tiny_collections(n):
     ids, scores, _ = rerank(shape, pictures, n, drawing=np.eye(8, dtype=np.float32)[0], meet=meet)
     assert sorted(ids.tolist()) == list(range(n))
     assert np.isfinite(scores).all()
+
+
+def test_what_is_usual_does_not_depend_on_the_order_of_pictures():
+    rng = np.random.default_rng(12)
+    stored = np.concatenate([rng.standard_normal((1500, 70)), rng.random((1500, 1)) < 0.3], axis=1)
+    stored = stored.astype(np.float16)
+    prior = rng.standard_normal((2, 70)).astype(np.float32)
+    order = rng.permutation(len(stored))
+    one, other = (Pictures(rows, prior) for rows in (stored, stored[order]))
+    assert len(one.background) < len(stored)
+    np.testing.assert_array_equal(one.background, order[other.background])
+    np.testing.assert_array_equal(one.means, other.means)
+    np.testing.assert_array_equal(one.background_rows.vectors, other.background_rows.vectors)
+    assert one.flat_art == other.flat_art

@@ -183,16 +183,15 @@ def test_what_is_known_is_not_looked_at_again_unless_it_lacks_something(
     assert (again.expansion, again.tokens) == (first.expansion, first.tokens)
 
 
-def found(index: Index, asked: Sketch, picked: str | None = None, **how: Any) -> list[tuple[str, float]]:
+def found(index: Index, asked: Sketch, **how: Any) -> list[tuple[str, float]]:
     """What a search finds, by names of files; ids differ from index to index."""
-    ids = [hit.id for hit in index.search(asked, PICTURES, expand=0) if hit.picture == picked]
-    return [(hit.picture, hit.score) for hit in index.search(asked, PICTURES, picked=ids, **how)]
+    return [(hit.picture, hit.score) for hit in index.search(asked, PICTURES, **how)]
 
 
 def test_a_search_asks_for_tokens_where_there_are_some_and_only_then(
     tmp_path: Path, pictures: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without them, with those of another version, for a photograph and beside picked ones: as it was."""
+    """Without them, with those of another version, and for a photograph: as it was."""
     from sketchseek.embeddings.encoders import SketchAdaptedEncoder
     from sketchseek.embeddings.tokens import DrawnTokens
 
@@ -208,7 +207,7 @@ def test_a_search_asks_for_tokens_where_there_are_some_and_only_then(
     monkeypatch.setattr(DrawnTokens, "meet", lambda self, codes: met.append(len(codes)) or meet(self, codes))
     before = made[False].search(drawing, PICTURES)
     photograph = replace(drawing, picture=load_picture(pictures / "0.png").pixels)
-    for asked, how in ((drawing, {"picked": before[0].picture}), (photograph, {}), (drawing, {"expand": 0})):
+    for asked, how in ((photograph, {}), (drawing, {"expand": 0})):
         one, other = (found(made[tokens], asked, **how) for tokens in (True, False))
         assert one == other
     assert met == []

@@ -3,7 +3,7 @@
 The cosine is a mean over the drawing's points of how densely the picture's contours lie there, in the same
 direction, so that half a drawing matched twice as well scores the same. Here the densities are looked at one
 by one, from the stored vector: their coverage is the mean of their roots by the root of their mean
-(docs/views.md).
+(docs/explanation/windows.md).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Where in a picture the squared norm of its vector comes from.
 
 Under the square root of the kernel, V is a smoothed picture of its contours, and by Parseval's theorem the
-norm is that picture's energy (docs/clutter.md). Here it is summed in 8 x 8 cells.
+norm is that picture's energy (docs/explanation/clutter.md). Here it is summed in 8 x 8 cells.
 """
 
 from __future__ import annotations

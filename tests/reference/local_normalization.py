@@ -2,7 +2,7 @@
 
 The cosine divides by the norm of the whole picture, so that a busy background lowers the score of a shape
 that is perfectly there. The stored vector also says where in the picture its squared norm comes from
-(`energy.py`, docs/clutter.md), and so, for any box, the share of the norm that lies inside.
+(`energy.py`, docs/explanation/clutter.md), and so, for any box, the share of the norm that lies inside.
 """
 
 from __future__ import annotations

@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 
 from sketchseek.contours.drawing import Sketch
 from sketchseek.contours.points import FRAME, Box
+from sketchseek.embeddings.icons import embed_drawing
 from sketchseek.search.candidates import Candidates
 from sketchseek.search.confidence import model_for
+from sketchseek.search.core import VERDICTS
 from sketchseek.search.hit import Hit, Hits, Place, Pose
 from sketchseek.search.options import Options
 from sketchseek.search.ranking import Ranking, every_window, located
@@ -28,7 +30,7 @@ from sketchseek.search.state import SearchState
 from sketchseek.shape.engine import Ids
 from sketchseek.shape.query import Query, turns
 
-from .evidence import JUDGED, features
+from .evidence import JUDGED, features, usual_scores
 from .judging import Model
 from .order import order_scores, reordered
 from .placing import refine, settled
@@ -43,6 +45,10 @@ FINE_TURN = 5.0
 """Degrees from one rotation to the next with which those are looked at."""
 ALSO = 0.8
 """Another place in a picture is one whose score is at least this share of the best place's."""
+ICON_BLEND = 3.0
+"""What the icon network weighs beside shape alone, both as deviations above what is ordinary."""
+LOOKS_THE_SAME = 0.9
+"""From this cosine on a whole picture looks the same as the drawing, whatever the icon network says."""
 APART = 0.5
 """At most this share of the smaller of two boxes may lie in the other."""
 
@@ -54,7 +60,8 @@ class Steps:
     query : what was searched for. ranking : the hits, on the grid of translations.
     score : (k,) what orders the hits. evidence : (k, F), see `evidence.features`.
     confidence : (k,) in [0, 1], the chance of each to be right; falls as the score does.
-    present : in [0, 1], the chance that the collection has the thing at all.
+    present : in [0, 1], the chance that the collection has the thing at all. first_page : that it is
+        among the first ten. verdict : what is said of both.
     """
 
     query: Query
@@ -63,6 +70,8 @@ class Steps:
     evidence: NDArray[np.float64]
     confidence: NDArray[np.float64]
     present: float
+    first_page: float
+    verdict: str
 
     def take(self, which: slice) -> Steps:
         """Some of the hits."""
@@ -75,7 +84,12 @@ def search_by_steps(state: SearchState, sketch: Sketch, options: Options) -> Hit
     """`search.search` of a window that has pictures."""
     shown = slice(options.offset, options.offset + options.k)
     answer = ranked(state, sketch, options)
-    return Hits(place_hits(state, sketch, answer.take(shown), options), answer.present)
+    return Hits(
+        place_hits(state, sketch, answer.take(shown), options),
+        answer.present,
+        answer.first_page,
+        answer.verdict,
+    )
 
 
 def ranked(state: SearchState, sketch: Sketch, options: Options) -> Steps:
@@ -85,21 +99,24 @@ def ranked(state: SearchState, sketch: Sketch, options: Options) -> Steps:
     # The same first hits are judged whatever is asked for: what is said of them does not depend on it.
     count = min(max(options.offset + options.k, JUDGED), len(shape))
     if found.pictures is None:
-        query, ranking, score = _by_shape(state, query, found, options, count)
+        query, ranking, score, shaped = _by_shape(state, query, found, options, count)
     else:
         ranking, score = located(state.collection, query, found.pictures), found.order
+        shaped = score
     evidence = features(
         state.collection,
         query,
         ranking,
-        order=score,
+        order=shaped,
         is_line_art=state.is_line_art[ranking.ids],
         network_evidence=found.network_evidence,
+        resemblance=resemblance_to(state, sketch) if found.resemblance else None,
     )
     likeness = None if found.network_evidence is None else found.network_evidence.likeness
     model = Model.of(model_for(found.network_evidence.name if found.network_evidence else None))
-    confidence, present = model.judge(evidence, likeness)
-    return Steps(query, ranking, score, evidence, confidence, present).take(slice(options.offset + options.k))
+    confidence, present, first_page, verdict = model.judge(evidence, likeness)
+    steps = Steps(query, ranking, score, evidence, confidence, present, first_page, VERDICTS[verdict])
+    return steps.take(slice(options.offset + options.k))
 
 
 def _best(state: SearchState, query: Query, rows: Ids) -> Ranking:
@@ -111,26 +128,54 @@ def _best(state: SearchState, query: Query, rows: Ids) -> Ranking:
     return found.take(order)
 
 
+def resemblance_to(state: SearchState, sketch: Sketch) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(n,) cosines of the pictures' embeddings with the drawing's, and by how much each stands out."""
+    codes = state.icon_codes.astype(np.float64)
+    lengths = np.sqrt((codes**2).sum(axis=1))
+    cosine = codes @ embed_drawing(sketch.strokes).astype(np.float64) / np.maximum(lengths, 1e-9)
+    seen = lengths > 0
+    mean, width = cosine[seen].mean(), cosine[seen].std()
+    z = np.where(seen, (cosine - mean) / width, 0)
+    return np.where(seen, cosine, mean), z
+
+
+def _blended(
+    state: SearchState, query: Query, ranking: Ranking, score: NDArray[np.float64], z: NDArray[np.float64]
+) -> tuple[Ranking, NDArray[np.float64], NDArray[np.float64]]:
+    """What looks the same first, then by shape and by what stands out for the icon network; both scores."""
+    width = max(float(usual_scores(state.collection, query).std()), 0.02)
+    both = score + ICON_BLEND * width * z[ranking.ids]
+    whole = state.collection.whole(ranking.ids) == ranking.rows
+    same = whole & (ranking.score >= LOOKS_THE_SAME)
+    order = np.lexsort([-np.where(same, score, both), ~same])
+    return ranking.take(order), np.sort(both)[::-1], score[order]
+
+
 def _by_shape(
     state: SearchState, query: Query, named: Candidates, options: Options, count: int
-) -> tuple[Query, Ranking, NDArray[np.floating[Any]]]:
+) -> tuple[Query, Ranking, NDArray[np.floating[Any]], NDArray[np.floating[Any]]]:
     """By what `order` says among the best by the cosine, by the cosine after those."""
     found = named.placed if named.placed is not None else _best(state, query, named.rows)
     if options.local_normalization == 0:
-        return query, found.take(slice(count)), found.score[:count]
-    first = found.take(slice(CANDIDATES))
+        return query, found.take(slice(count)), found.score[:count], found.score[:count]
+    many = len(found) if named.resemblance else CANDIDATES
+    first = found.take(slice(many))
     first, score = reordered(first, _order_scores(state, query, first, options))
     if options.turn:
-        finer = turns(options.turn, FINE_TURN)
+        finer = turns(options.degrees, FINE_TURN)
         query = Query.of(query.points, query.settings, mirror=options.mirror, rotations=finer)
     if state.collection.has_windows or options.turn:
         every, by = _every_place(state, query, first.ids[:THOROUGH], options)
         best, at = every.best_of_pictures(), np.sort(np.unique(every.ids, return_index=True)[1])
         first, score = best + first.take(slice(THOROUGH, None)), np.concatenate([by[at], score[THOROUGH:]])
-    ranking = (first + found.take(slice(CANDIDATES, None))).take(slice(count))
+    if named.resemblance:
+        z = named.resemblance.at(np.arange(len(state))).astype(np.float64)
+        ranking, score, shaped = _blended(state, query, first, score, z)
+        return query, ranking.take(slice(count)), score[:count], shaped[:count]
+    ranking = (first + found.take(slice(many, None))).take(slice(count))
     # Whoever was not looked at scores no more than the last who was.
     score = np.minimum.accumulate(np.concatenate([score, ranking.score[len(score) :]])[:count])
-    return query, ranking, score
+    return query, ranking, score, score
 
 
 def place_hits(state: SearchState, sketch: Sketch, answer: Steps, options: Options) -> list[Hit]:

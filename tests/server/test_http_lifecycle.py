@@ -70,7 +70,7 @@ def test_another_host_gets_a_token(start_server: Callable, shape_index: Path) ->
 
 
 def test_a_taken_port_is_said_in_a_sentence(server, shape_index: Path) -> None:
-    command = [sys.executable, "-m", "sketchseek.cli", "serve", "--index", str(shape_index)]
+    command = [sys.executable, "-m", "sketchseek", "serve", "--index", str(shape_index)]
     done = subprocess.run(
         [*command, "--port", str(server.port)], capture_output=True, text=True, check=False, timeout=60
     )

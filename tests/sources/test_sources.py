@@ -71,7 +71,7 @@ def photos(monkeypatch):
     monkeypatch.setattr(sys, "path", [str(EXAMPLE), *sys.path])
     monkeypatch.setenv("IMMICH_API_KEY", "word")
     entry = EntryPoint("immich+http", "sketchseek_immich:Immich", sources.GROUP)
-    monkeypatch.setattr(sources, "entry_points", lambda group: [entry])
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [entry])
     sources.schemes.cache_clear()
     yield f"immich+http://127.0.0.1:{server.server_address[1]}", asked
     sources.schemes.cache_clear()

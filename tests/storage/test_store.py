@@ -59,6 +59,7 @@ def rows(ids: Sequence[str], config: IndexConfig = RECIPE, **columns: Sequence[A
         "smallest": [0.3] * n,
         "tokens": [None] * n,
         "keywords": [f"word {i}" for i in ids],
+        "icon_embedding": [bytes(range(128))] * n,
         **columns,
     }
     schema = schema_of(config)
@@ -202,7 +203,7 @@ def test_a_table_that_somebody_took_away_is_not_put_back(store: Store) -> None:
     add(store, "a")
     shutil.rmtree(store.location.table)
     assert not Location(store.location.text).exists()
-    with pytest.raises(SketchseekError, match="There is no index"):
+    with pytest.raises(SketchseekError, match="There is not an index"):
         Store.open(store.location.text)
     add(Store.create(store.location.text, RECIPE), "b")
     assert ids_in(Store.open(store.location.text)) == ["b"]
@@ -336,7 +337,7 @@ def test_rows_mostly_forgotten_leave_the_disk(store: Store) -> None:
 
 
 def test_no_index_is_said_in_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(SketchseekError, match="There is no index in"):
+    with pytest.raises(SketchseekError, match="There is not an index in"):
         Store.open(tmp_path / "nowhere")
 
 

@@ -16,6 +16,7 @@ from sketchseek.contours.outline import weighed
 from sketchseek.contours.points import FRAME, Points
 from sketchseek.contours.synthetic import random_curves, random_shape
 from sketchseek.demo import drawings
+from sketchseek.embeddings.icons import DIMENSION, as_stored, embed_drawing, weights
 from sketchseek.search.collection import Collection
 from sketchseek.search.confidence import models
 from sketchseek.search.core import PLACE
@@ -121,6 +122,66 @@ def test_the_same_as_the_reference(state: SearchState) -> None:
         check(state, hits, native.present, places_of(native, numbers))
 
 
+@pytest.fixture
+def seen(state: SearchState) -> SearchState:
+    """The same pictures, as if the icon network had seen most of them."""
+    codes = np.random.default_rng(0).integers(-127, 128, (len(state), DIMENSION)).astype(np.int8)
+    codes[::5] = 0
+    return replace(state, icon_codes=codes)
+
+
+def test_what_the_icon_network_says_is_part_of_it(state: SearchState, seen: SearchState) -> None:
+    published, numbers = collection(seen), {state.id(i): i for i in range(len(state))}
+    published.see(weights(), seen.icon_codes)
+    moved = 0
+    for name in ("heart", "fish"):
+        strokes, options = strokes_of(drawings()[name]), Options(k=20)
+        drawing = Sketch.from_strokes(strokes)
+        hits = search_by_steps(seen, drawing, options)
+        check(seen, hits, *asked(published, strokes, options))
+        native = search(seen, drawing, replace(options, turn=0.0))
+        check(seen, hits, native.present, places_of(native, numbers))
+        moved += [hit.id for hit in hits] != [hit.id for hit in search_by_steps(state, drawing, options)]
+        alone = search(seen, drawing, Options(k=20, blend=0.0, expand=0, turn=0.0))
+        assert [hit.id for hit in alone] == [
+            hit.id for hit in search(state, drawing, Options(k=20, turn=0.0))
+        ]
+    assert moved
+
+
+def test_it_has_no_say_in_turned_drawings(state: SearchState, seen: SearchState) -> None:
+    drawing = Sketch.from_strokes(strokes_of(drawings()["heart"]))
+    published, options = collection(seen), Options(k=8, turn=10.0)
+    published.see(weights(), seen.icon_codes)
+    hits = search(state, drawing, options)
+    check(seen, hits, *asked(published, strokes_of(drawings()["heart"]), options))
+    assert search(seen, drawing, options) == hits
+
+
+def test_a_copy_comes_first_whatever_the_icon_network_says(state: SearchState, seen: SearchState) -> None:
+    drawing = Sketch.from_strokes(strokes_of(drawings()["heart"]))
+    copy = PictureContours(drawing.points, 400, 400, (0.0, 0.0, 400.0, 400.0))
+    unlike = (-as_stored(embed_drawing(drawing.strokes))).tobytes()
+    others = [
+        replace(picture(seed), embedding=row.tobytes()) for seed, row in enumerate(seen.icon_codes[:60])
+    ]
+    mixed = state_of([*others, replace(copy, embedding=unlike)], state.settings)
+    number = len(others)
+    resemblance = mixed.icons.resemblance(embed_drawing(drawing.strokes))
+    assert resemblance.at(np.array([number]))[0] < -2
+    assert search(mixed, drawing, Options(5))[0].id == mixed.id(number)
+
+
+def test_what_is_no_network_and_no_embeddings_is_said(state: SearchState, seen: SearchState) -> None:
+    for wrong, said in (
+        ((b"", seen.icon_codes), "not the weights"),
+        ((weights(), seen.icon_codes[1:]), r"\(n, 128\)"),
+        ((weights(), seen.icon_codes[:, 1:].copy()), r"\(n, 128\)"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            collection(state).see(*wrong)
+
+
 @pytest.mark.parametrize("turn", [10.0, 180.0])
 def test_turned(state: SearchState, turn: float) -> None:
     published, numbers = collection(state), {state.id(i): i for i in range(len(state))}
@@ -149,7 +210,7 @@ def test_turned(state: SearchState, turn: float) -> None:
 def test_whatever_is_asked_for_it_is_the_reference(state: SearchState, options: dict[str, Any]) -> None:
     named = replace(state, path=lambda i: f"/{('even', 'odd')[i % 2]}/{i}")
     drawing = Sketch.from_strokes(strokes_of(drawings()["heart"]))
-    chosen = Options(**{"k": 5, "expand": 0, "blend": 0.0, **options})
+    chosen = Options(**{"k": 5, "expand": 0, "blend": 0.0, "turn": 0.0, **options})
     hits, numbers = search_by_steps(named, drawing, chosen), {state.id(i): i for i in range(len(state))}
     found = search(named, drawing, chosen)
     check(state, hits, found.present, places_of(found, numbers))
@@ -253,7 +314,7 @@ def test_what_does_not_hold_is_said() -> None:
             opened(**other)
         with pytest.raises(ValueError, match=said):
             native(**other)
-    for wrong in (numbers[:-1], np.where(np.arange(len(numbers)) == 100, 0, numbers), numbers * np.nan):
+    for wrong in (numbers[:-1], np.where(np.arange(len(numbers)) == 13, 0, numbers), numbers * np.nan):
         with pytest.raises(ValueError, match="confidence"):
             opened(model=wrong)
     other = EngineArrays.of(
@@ -290,6 +351,8 @@ def test_arguments_of_a_look_are_checked() -> None:
         "network_evidence": None,
         "background": None,
         "total": -1,
+        "resemblance": None,
+        "icon_blend": 1.0,
         "threads": 1,
     }
     model = models()["shape"].engine

@@ -1,6 +1,9 @@
 """The trained network as ONNX: normalisation folded in, a byte a weight with a scale for each output channel.
 
     python training/icons/export.py run.pt training/icons/icons.onnx
+    python training/icons/export.py training/icons/icons.onnx src/sketchseek/embeddings/data/icons.bin
+
+The second line writes the weights as the engine reads them (src/cpp/search/icons.hpp).
 
 The graph takes `ink` (n, 1, 64, 64) and gives `embedding` (n, 128). Its nodes are, in order: the gradient
 (Conv by Sobel's masks), its length (Mul, ReduceSum, Add, Sqrt), that blurred (Conv), Concat; then
@@ -100,11 +103,31 @@ def exported(network: Eye) -> onnx.ModelProto:
     return model
 
 
+def packed(model: onnx.ModelProto) -> bytes:
+    """Of each convolution and the last layer: scales and biases (float32), then a byte a weight."""
+    constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+    quantised = {
+        node.output[0]: node.input for node in model.graph.node if node.op_type == "DequantizeLinear"
+    }
+    found = []
+    for node in model.graph.node:
+        if len(node.input) > 1 and node.input[1] in quantised:
+            whole, scale, _ = (constants[name] for name in quantised[node.input[1]])
+            bias = constants[node.input[2]]
+            found += [scale.astype("<f4").tobytes(), bias.astype("<f4").tobytes(), whole.tobytes()]
+    return b"".join(found)
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("network", type=Path)
-    parser.add_argument("out", type=Path)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("network", type=Path, help="weights of a run, or the graph")
+    parser.add_argument("out", type=Path, help="the graph, or the engine's weights")
     args = parser.parse_args()
+    if args.network.suffix == ".onnx":
+        args.out.write_bytes(packed(onnx.load(args.network)))
+        return
     stored = torch.load(args.network, map_location="cpu")
     network = Eye(*SHAPES[stored["shape"]], stored["head"], stored["edges"]).eval()
     network.load_state_dict(stored["network"])

@@ -1,27 +1,33 @@
-"""What the network finds: doodles by strangers among icons and emoji, icons of one set among another's.
+"""What the network finds, alone and in the product: doodles by strangers among icons and emoji, icons of one
+set among another's.
 
     python training/icons/measure.py network PACKAGE DATA WORK         # the network alone
-    python training/icons/measure.py collect PACKAGE DATA WORK         # what is found today (slow)
-    python training/icons/measure.py choose WORK --weights RUN.onnx    # what the network weighs beside it
-    python training/icons/measure.py report WORK                       # today, the network, both
+    python training/icons/measure.py search PACKAGE DATA WORK          # the product, by weights of it
+    python training/icons/measure.py report WORK                       # tables of what `search` found
 
 PACKAGE is the unpacked npm package @iconify/json, DATA the development data. Classes and sets are those that
 prepare.py keeps out: `dev` to choose by, `test` to report. The weights in the tree were trained on `dev`,
-too: choose by a run without `--final`. A right answer is an icon with a name of the class.
+too, so that `report` chooses a weight by half of the classes of `test`, and reports it on the other half. A
+right answer is an icon with a name of the class. `search` asks at its defaults, by shape alone and with what
+pictures depict (EfficientNet); a weight of 0 is a search without the network.
 """
 
 import argparse
 import json
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import cv2
-import embed as line_art
 import numpy as np
 import resvg_py
 from names import doodle_labels, label
 from prepare import ASK, CHOOSE, part_of_classes
 
+import sketchseek.embeddings.expansion as expand_module
+import sketchseek.search.rescoring as look_module
 from sketchseek import Index, Sketch
+from sketchseek.embeddings.icons import embed_drawing, embed_picture
 from sketchseek.search.options import Options
 from sketchseek.search.search import find
 
@@ -32,7 +38,8 @@ COLLECTIONS = {
 PARTS = {"dev": CHOOSE, "test": ASK}
 EACH = 8  # doodles of a class
 ACROSS = 300  # icons of one set that are asked of the other
-WEIGHTS = (0, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 6, 8)
+WEIGHTS = (0, 0.5, 1, 1.5, 2, 3)
+FAR = 99  # a place below those that are looked at
 
 
 def write_icons(package: Path, folder: Path, sets: tuple[str, ...]) -> None:
@@ -104,34 +111,6 @@ def emoji_questions(data: Path) -> list[dict]:
     return found
 
 
-def today(folder: Path, index_at: Path, asked: list[dict]) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """The pictures; z-scores (questions, pictures) of what ships, not expanded, and of shape alone."""
-    index = Index.open(index_at) if index_at.exists() else Index.create(index_at, expansion=True)
-    index.add([folder])
-    state = index.state
-    pictures = [str(Path(state.path(i)).relative_to(folder)) for i in range(len(state))]
-    scores = []
-    for at, question in enumerate(asked):
-        sketch = (
-            Sketch.from_strokes(question["strokes"])
-            if "strokes" in question
-            else Sketch.load(folder / question["picture"])
-        )
-        pair = []
-        for blend in (None, 0):
-            options = Options(k=len(pictures), expand=0, blend=blend)
-            answer = find(state, sketch, options, count=len(pictures), place=False)
-            score = np.full(len(pictures), np.nan)
-            score[answer.pictures] = answer.order
-            score[np.isnan(score)] = np.nanmin(score)
-            pair.append((score - score.mean()) / max(score.std(), 1e-9))
-        scores.append(pair)
-        if at % 50 == 0:
-            print(folder.name, at, "of", len(asked), flush=True)
-    both = np.array(scores, np.float32)
-    return pictures, both[:, 0], both[:, 1]
-
-
 def collection(part: str, package: Path, data: Path, work: Path) -> tuple[Path, list[dict]]:
     """A part's pictures, written where they are not yet, and its questions."""
     if part == "emoji":
@@ -141,13 +120,16 @@ def collection(part: str, package: Path, data: Path, work: Path) -> tuple[Path, 
     return folder, questions(part, folder, data / "quickdraw")
 
 
-def sampled(asked: list[dict], count: int) -> list[dict]:
-    """So many questions of each kind, at random; all for 0."""
-    random = np.random.default_rng(0)
+def sampled(asked: list[dict], each: int, across: int) -> list[dict]:
+    """The first doodles of each class, and the first icons that are asked across sets; all for 0."""
+    seen: Counter[str] = Counter()
     found = []
-    for kind in dict.fromkeys(q["kind"] for q in asked):
-        mine = [q for q in asked if q["kind"] == kind]
-        found += [mine[i] for i in sorted(random.permutation(len(mine))[: count or None])]
+    for question in asked:
+        key = question["kind"] if question["kind"] == "across" else question["group"]
+        seen[key] += 1
+        most = across if question["kind"] == "across" else each
+        if seen[key] <= (most or seen[key]):
+            found.append(question)
     return found
 
 
@@ -167,20 +149,41 @@ def alone(package: Path, data: Path, work: Path) -> None:
             print(f"  network {shown(recalls(scores[some], pictures, mine), groups)}", flush=True)
 
 
-def collect(package: Path, data: Path, work: Path, parts: list[str], count: int) -> None:
-    for part in parts:
-        folder, asked = collection(part, package, data, work)
-        asked = sampled(asked, count)
-        print(part, len(asked), "questions", flush=True)
-        pictures, full, shape = today(folder, work / f"{part}-index", asked)
-        np.savez(
-            work / f"{part}.npz",
-            pictures=pictures,
-            full=full,
-            shape=shape,
-            asked=json.dumps(asked),
-            folder=str(folder),
+def places(index: Index, folder: Path, asked: list[dict], weights: list[float], mode: str) -> list[dict]:
+    """Of each question the place of the first right answer, from 0, with each weight of the network."""
+    state = index.state if mode == "full" else replace(index.state, load_embeddings=lambda: None)
+    number = {str(Path(state.path(i)).relative_to(folder)): i for i in range(len(state))}
+    found = []
+    for question in asked:
+        drawn = "strokes" in question
+        sketch = (
+            Sketch.from_strokes(question["strokes"]) if drawn else Sketch.load(folder / question["picture"])
         )
+        wanted = set(question["right"])
+        among = str(folder / question["among"].rstrip("/")) if "among" in question else None
+        right = {i for name, i in number.items() if {name, Path(name).name} & wanted}
+        row = []
+        for weight in weights:
+            look_module.BLEND = expand_module.BLEND_BESIDE = weight
+            hits = find(state, sketch, Options(k=10, folder=among), place=False).pictures[:10]
+            row.append(next((at for at, hit in enumerate(hits.tolist()) if hit in right), FAR))
+        found.append({"kind": question["kind"], "group": question["group"], "places": row})
+        if len(found) % 50 == 0:
+            print(folder.name, mode, len(found), "of", len(asked), flush=True)
+    return found
+
+
+def search(args: argparse.Namespace) -> None:
+    for part in args.parts:
+        folder, asked = collection(part, args.package, args.data, args.work)
+        asked = sampled(asked, args.each, args.across)
+        where = args.work / f"{part}-index"
+        index = Index.open(where) if where.exists() else Index.create(where, expansion=True)
+        index.add([folder], jobs=args.jobs)
+        for mode in args.modes:
+            found = places(index, folder, asked, args.weights, mode)
+            words = {"pictures": len(index), "weights": args.weights, "found": found}
+            (args.work / f"{part}-{mode}.json").write_text(json.dumps(words))
 
 
 def rendered(file: Path) -> np.ndarray:
@@ -193,13 +196,10 @@ def rendered(file: Path) -> np.ndarray:
 
 def network_scores(folder: Path, pictures: list[str], asked: list[dict]) -> np.ndarray:
     """Z-scores (questions, pictures) of the network."""
-    rows = np.stack([line_art.embed(rendered(folder / picture)) for picture in pictures])
+    rows = np.stack([embed_picture(rendered(folder / picture)) for picture in pictures])
     at = {picture: i for i, picture in enumerate(pictures)}
     queries = np.stack(
-        [
-            rows[at[q["picture"]]] if "picture" in q else line_art.embed([np.array(s) for s in q["strokes"]])
-            for q in asked
-        ]
+        [rows[at[q["picture"]]] if "picture" in q else embed_drawing(q["strokes"]) for q in asked]
     )
     cosines = queries @ rows.T
     return (cosines - cosines.mean(axis=1, keepdims=True)) / cosines.std(axis=1, keepdims=True)
@@ -229,49 +229,30 @@ def shown(right: np.ndarray, groups: list[str]) -> str:
     return "  ".join(f"{m:5.1f} [{a:.0f}, {b:.0f}]" for m, a, b in zip(mean, low, high, strict=True))
 
 
-def choose(work: Path) -> None:
-    """What the network weighs beside what is found today, by R@10 on dev -> WORK/chosen.json."""
-    stored = np.load(work / "dev.npz")
-    pictures, asked = stored["pictures"].tolist(), json.loads(str(stored["asked"]))
-    network = network_scores(Path(str(stored["folder"])), pictures, asked)
-    chosen = {}
-    for kind in dict.fromkeys(q["kind"] for q in asked):
-        some = np.array([q["kind"] == kind for q in asked])
-        mine = [q for q in asked if q["kind"] == kind]
-        for base in ("full", "shape"):
-            right = [
-                recalls(stored[base][some] + w * network[some], pictures, mine)[:, 2].mean() for w in WEIGHTS
-            ]
-            chosen[f"{base} {kind}"] = WEIGHTS[int(np.argmax(right))]
-            print(f"{kind}, {base} + w network, R@10 by w:")
-            print("  ", dict(zip(WEIGHTS, np.round(100 * np.array(right), 1).tolist(), strict=True)))
-    (work / "chosen.json").write_text(json.dumps(chosen))
-
-
 def report(work: Path) -> None:
-    """Print what is found today, by the network, and by both with the weights that dev chose."""
-    file = work / "chosen.json"
-    chosen = json.loads(file.read_text()) if file.exists() else {}
-    for part in ("test", "emoji"):
-        if not (work / f"{part}.npz").exists():
-            continue
-        stored = np.load(work / f"{part}.npz")
-        pictures, asked = stored["pictures"].tolist(), json.loads(str(stored["asked"]))
-        network = network_scores(Path(str(stored["folder"])), pictures, asked)
-        for kind in dict.fromkeys(q["kind"] for q in asked):
-            some = np.array([q["kind"] == kind for q in asked])
-            mine = [q for q in asked if q["kind"] == kind]
-            groups = [q["group"] for q in mine]
+    """Print what was found with each weight, and with that which the other half of the classes chooses."""
+    for file in sorted(work.glob("*-*.json")):
+        words = json.loads(file.read_text())
+        weights, pictures = words["weights"], words["pictures"]
+        for kind in dict.fromkeys(row["kind"] for row in words["found"]):
+            rows = [row for row in words["found"] if row["kind"] == kind]
+            groups = [row["group"] for row in rows]
+            at = np.array([row["places"] for row in rows])
             print(
-                f"{part}, {kind}: {len(mine)} questions, {len(set(groups))} classes, {len(pictures)} pictures"
+                f"{file.stem}, {kind}: {len(rows)} questions, {len(set(groups))} classes, {pictures} pictures"
             )
-            rows = {"shape": stored["shape"], "full": stored["full"], "network": network}
-            for base in ("shape", "full"):
-                weight = chosen.get(f"{base} {kind}", chosen.get(f"{base} doodle"))
-                if weight is not None:
-                    rows[f"{base} + {weight:g} network"] = stored[base] + weight * network
-            for name, scores in rows.items():
-                print(f"  {name:24} {shown(recalls(scores[some], pictures, mine), groups)}", flush=True)
+            for i, weight in enumerate(weights):
+                print(f"  weight {weight:<4g} {shown(at[:, i, None] < [1, 5, 10], groups)}")
+            half = np.array([sorted(set(groups)).index(group) % 2 for group in groups])
+            own = np.zeros(len(rows), int)
+            for one in (0, 1):
+                own[half == one] = (at[half != one] < 10).mean(axis=0).argmax()
+            chosen = [weights[i] for i in (own[half == 0][0], own[half == 1][0])]
+            crossed = at[np.arange(len(at)), own][:, None] < [1, 5, 10]
+            print(
+                f"  chosen by the other half ({chosen[0]:g}, {chosen[1]:g}) {shown(crossed, groups)}",
+                flush=True,
+            )
 
 
 def main() -> None:
@@ -279,27 +260,25 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    for name in ("network", "collect"):
+    for name in ("network", "search"):
         command = commands.add_parser(name)
         command.add_argument("package", type=Path)
         command.add_argument("data", type=Path)
         command.add_argument("work", type=Path)
-    command.add_argument(
-        "--parts", nargs="+", choices=("dev", "test", "emoji"), default=["dev", "test", "emoji"]
-    )
-    command.add_argument("--questions", type=int, default=0, help="of each kind, at random; 0: all")
-    for name in ("choose", "report"):
-        commands.add_parser(name).add_argument("work", type=Path)
-    for command in commands.choices.values():
-        command.add_argument("--weights", type=Path, default=line_art.WEIGHTS, help="of another run")
+    command.add_argument("--parts", nargs="+", choices=("dev", "test", "emoji"), default=["test", "emoji"])
+    command.add_argument("--modes", nargs="+", choices=("shape", "full"), default=["shape", "full"])
+    command.add_argument("--weights", nargs="+", type=float, default=WEIGHTS)
+    command.add_argument("--each", type=int, default=0, help="doodles of each class; 0: all")
+    command.add_argument("--across", type=int, default=0, help="icons that are asked across sets; 0: all")
+    command.add_argument("--jobs", type=int, default=1)
+    commands.add_parser("report").add_argument("work", type=Path)
     args = parser.parse_args()
-    line_art.WEIGHTS = args.weights
     if args.command == "network":
         alone(args.package, args.data, args.work)
-    elif args.command == "collect":
-        collect(args.package, args.data, args.work, args.parts, args.questions)
+    elif args.command == "search":
+        search(args)
     else:
-        {"choose": choose, "report": report}[args.command](args.work)
+        report(args.work)
 
 
 if __name__ == "__main__":

@@ -18,8 +18,9 @@ from pathlib import Path
 import cv2
 import numpy as np
 import resvg_py
-from embed import draw, fit, ink_of
 from names import doodle_labels, label
+
+from sketchseek.embeddings.icons import draw, fit, ink_of
 
 LICENCES = frozenset(
     ["MIT", "Apache-2.0", "ISC", "BSD-3-Clause", "Unlicense", "CC0-1.0", "CC-BY-3.0", "CC-BY-4.0", "OFL-1.1"]

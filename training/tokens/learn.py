@@ -25,7 +25,7 @@ from sketchseek.networks.weights import read_tensors
 from sketchseek.sources.picture import load_picture
 
 PICTURES, DRAWINGS = 300, 200  # of photographs; of flat art a half of each
-DIMENSION = {"efficientnet": 64, "dinov2": 64}
+DIMENSION = {"efficientnet": 64, "dinov2": 128}
 PARTS = {"efficientnet": 32, "dinov2": 32}  # of four bits each
 WHITENING = 0.25  # components are divided by this power of their variance
 CODEBOOK_CELLS = 20_000

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string>
 
 namespace sketchseek {
@@ -12,11 +13,13 @@ constexpr int64_t kThorough = 100;    // of how many of these all windows are lo
 constexpr int64_t kRefined = 30;      // how many of these windows are also compared by how the drawing fits off the grid
 constexpr int64_t kJudged = 50;       // hits that are judged whatever is asked for: what is said of them does not depend on it
 constexpr int64_t kCovered = 20;      // hits whose coverage is evidence; those further down have that of the last of these
-constexpr int64_t kBackground = 256;  // pictures, evenly from all over a collection, that say what an ordinary score is
+constexpr int64_t kBackground = 256;  // pictures, from all over a collection, that say what an ordinary score is
+constexpr int64_t kChosenFrom = 16384;  // of how many these are chosen at most
+constexpr int kHashed = 64;             // components of a row that choose it
 constexpr int64_t kFew = 24;          // a collection of fewer is filled up with synthetic contours
 
 // Poses.
-constexpr double kTurnStep = 15;  // degrees: turned by half of it, a drawing still scores .84 with itself (docs/windows.md)
+constexpr double kTurnStep = 15;  // degrees: turned by half of it, a drawing still scores .84 with itself (docs/explanation/windows.md)
 constexpr double kFineTurn = 5;   // the same for the thorough look
 constexpr int kFiner = 4;         // steps from one scale to the next that are tried off the grid
 
@@ -30,13 +33,21 @@ constexpr double kPartPower = 0.1;           // the share of a part of line art 
 constexpr int kSamples = 96;                 // points of the drawing whose support is looked at
 constexpr int kCells = 8, kSamplesPerCell = 3;  // a side of the grid in which a picture's energy is summed
 
+// What the icon network says (icons.hpp), where more than this share of the pictures are line art or flat art.
+constexpr int kEmbedding = 128;                // numbers of an embedding
+constexpr double kIconShare = 0.5;
+constexpr int64_t kIconCandidates = 200;       // pictures that resemble a drawing most, which are looked at, too
+constexpr double kIconBlend = 3;               // what it weighs beside shape alone, both as z-scores
+constexpr double kIconBlendBeside = 2;        // the same beside shape and what a larger network says
+constexpr double kSame = 0.9;                  // a picture whose shape has this cosine looks the same, whatever it depicts
+
 // Places.
 constexpr double kAlso = 0.8;   // another place's score is at least this share of the best one's
 constexpr double kApart = 0.5;  // at most this share of the smaller of two boxes lies in the other
 
 // What a hit is judged by. Of the hit: its cosine and by how many deviations it stands out from the background, its coverage,
 // their product (match), how nearly it is a copy, what orders it, its rank, whether it is line art, and how much of the
-// background scores nearly as high. Of the search: the number of pictures, how much was drawn and how concentrated it is, the
+// background scores nearly as high, and what the icon network says of it (0 where nobody asked). Of the search: the number of pictures, how much was drawn and how concentrated it is, the
 // best hit beside the background, the tenth and the second, the background's skewness. The network's are 0 without one.
 #define SKETCHSEEK_EVIDENCE(X)                                                                                               \
   X(kCosine, "cosine") X(kShapeZ, "shape z-score") X(kCoverageOf, "coverage") X(kOrderScore, "order score")                  \
@@ -47,7 +58,8 @@ constexpr double kApart = 0.5;  // at most this share of the smaller of two boxe
   X(kNetworkSkew, "network skewness") X(kFlatArt, "flat art share") X(kCohesion, "cohesion of first hits")                   \
   X(kSimilarity, "similarity to first hits") X(kCrowd, "background similar to first hits") X(kShapeSkew, "shape skewness")   \
   X(kShapeAbove, "background above by shape") X(kNetworkAbove, "background above by network") X(kMatch, "match")             \
-  X(kCopy, "near copy") X(kBestMatch, "best match") X(kMatchMargin, "match margin to the second") X(kRank, "log rank")
+  X(kCopy, "near copy") X(kBestMatch, "best match") X(kMatchMargin, "match margin to the second") X(kRank, "log rank")    \
+  X(kIcon, "icon cosine") X(kIconZ, "icon z-score")
 
 // By how many deviations of unrelated drawings the drawing is more like photographs: the first hits, the nearest in the whole
 // collection, the mean of the first hits, the best mean of three neighbours; then what it has with photographs elsewhere.
@@ -75,33 +87,35 @@ constexpr int kPlaceFields = 0 SKETCHSEEK_PLACE(COUNT);
 #undef TEXT
 #undef COUNT
 
-// Evidence that means more together than each on its own: their products are features, too.
-inline constexpr Evidence kInteractions[][2] = {
-    {kMatch, kMatchMargin},    {kMatch, kShapeMargin}, {kMatch, kSimplicity},  {kMatch, kRank},
-    {kMatch, kNetwork},        {kRank, kMatchMargin},  {kRank, kPictures},     {kRank, kCrowd},
-    {kLineArt, kMatchMargin},  {kSimilarity, kCrowd},  {kSimilarity, kNearest}, {kCrowd, kNearest},
-};
-// Evidence that stands beside likeness where photographs are judged.
-inline constexpr Evidence kBesideLikeness[] = {kNetwork, kNetworkZ, kNearest, kAgreement};
-constexpr int64_t kFirst = 5;                // hits whose mean evidence says, beside the first's, whether the thing is there
-constexpr double kLikenessWeight = 2.0 / 3;  // of likeness to photographs, in whether a thing is among them
-constexpr double kCopyFrom = 0.85;           // from this match on a hit begins to be a copy
-constexpr double kNearlyAsHigh = 0.9;        // of a hit's score: what the background is compared with
-constexpr double kLittle = 0.9, kSimple = -1.65;  // one in a hundred drawings of things is shorter, or as concentrated
+// How hits are judged.
+constexpr int64_t kFirst = 5;         // hits whose mean evidence says, beside the first's, whether the thing is there
+constexpr double kFarOut = 4;         // deviations from which on evidence hardly counts for more
+constexpr double kLeastStep = 0.02;   // of log-odds, by which a hit's confidence falls to the next at least
+constexpr double kLikelyFrom = 0.5;   // the chance of a first page from which on it likely has the thing
+constexpr double kCopyFrom = 0.85;    // from this match on a hit begins to be a copy
+constexpr double kNearlyAsHigh = 0.9; // of a hit's score: what the background is compared with
+// Questions, by the share of line art or flat art and by the logarithm of how many pictures there are: three of each.
+constexpr double kFlatFrom = 0.2, kFlatOnly = 0.8, kSmallTo = 1.5, kMediumTo = 2.5;
+constexpr int kQuestions = 9;
 
 // What a person may be told, here and in a browser.
 namespace sentence {
 constexpr char kBlank[] = "The drawing is blank, or a single dot: draw at least one line.";
 constexpr char kScribble[] = "The drawing is scribble over everything: there is no shape in it to look for.";
 constexpr char kTurn[] = "turn must be from 0 to 180 degrees.";
+// What is said of an answer: `Verdict`.
+inline constexpr const char* kVerdicts[] = {"Likely here", "Closest matches", "Probably not here"};
 }  // namespace sentence
 
 // The same as a JSON document, for those who read the engine's answers.
 inline std::string describe_core() {
   std::string out = "{\"constants\": {\"candidates\": " + std::to_string(kCandidates) + ", \"few\": " + std::to_string(kFew) +
-                    ", \"turn step\": " + std::to_string(kTurnStep) + ", \"fine turn step\": " + std::to_string(kFineTurn) +
+                    ", \"far out\": " + std::to_string(kFarOut) + ", \"turn step\": " + std::to_string(kTurnStep) + ", \"fine turn step\": " + std::to_string(kFineTurn) +
                     ", \"local normalization\": " + std::to_string(kLocalNormalization) +
-                    ", \"coverage\": " + std::to_string(kCoverage) + "}";
+                    ", \"coverage\": " + std::to_string(kCoverage) + ", \"same\": " + std::to_string(kSame) +
+                    ", \"embedding\": " + std::to_string(kEmbedding) +
+                    ", \"icon blend beside\": " + std::to_string(kIconBlendBeside) +
+                    ", \"icon blend\": " + std::to_string(kIconBlend) + "}";
   const auto list = [&](const char* key, const char* const* names, int count) {
     out += std::string(", \"") + key + "\": [";
     for (int i = 0; i < count; ++i) out += std::string(i ? ", \"" : "\"") + names[i] + "\"";
@@ -110,7 +124,8 @@ inline std::string describe_core() {
   list("evidence", kEvidenceNames, kEvidence);
   list("likeness", kLikenessNames, kLikeness);
   list("place", kPlaceNames, kPlaceFields);
-  return out + "}";
+  list("verdicts", sentence::kVerdicts, (int)std::size(sentence::kVerdicts));
+  return out + ", \"questions\": " + std::to_string(kQuestions) + "}";
 }
 
 }  // namespace sketchseek

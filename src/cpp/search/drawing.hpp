@@ -54,6 +54,7 @@ enum class Fault { kNone, kBlank, kScribble };
 
 struct Drawing {
   Points points;
+  std::vector<Stroke> strokes;  // in the points' frame
   Fault fault = Fault::kNone;
 };
 
@@ -173,6 +174,7 @@ inline Drawing drawing_of(const std::vector<Stroke>& strokes) {
     out.fault = Fault::kBlank;
     return out;
   }
+  for (const auto& line : framed) out.strokes.emplace_back(line.begin(), line.end());
   out.points = sampled(framed, width, height);
   if (is_scribble(out.points)) out.fault = Fault::kScribble;
   weigh(out.points);

@@ -129,8 +129,8 @@ class Opened {
   const Core core_;
 };
 
-// Strokes that nobody has checked (x, y after one another, `lengths` points each) -> points. A sentence where they are none.
-inline const char* points_of(const double* strokes, const int32_t* lengths, int64_t count, Points& out) {
+// Strokes that nobody has checked (x, y after one another, `lengths` points each) -> a drawing. A sentence where they are none.
+inline const char* drawing_of(const double* strokes, const int32_t* lengths, int64_t count, Drawing& out) {
   constexpr int64_t kMostPoints = 200000;
   std::vector<Stroke> drawn;
   int64_t points = 0;
@@ -142,11 +142,9 @@ inline const char* points_of(const double* strokes, const int32_t* lengths, int6
   for (const Stroke& stroke : drawn)
     for (const double value : stroke)
       if (!(std::fabs(value) <= 1e9)) return "The drawing has coordinates that are not ordinary numbers.";
-  Drawing drawing = drawing_of(drawn);
-  if (drawing.fault == Fault::kBlank) return sentence::kBlank;
-  if (drawing.fault == Fault::kScribble) return sentence::kScribble;
-  out = std::move(drawing.points);
-  return nullptr;
+  out = drawing_of(drawn);
+  if (out.fault == Fault::kBlank) return sentence::kBlank;
+  return out.fault == Fault::kScribble ? sentence::kScribble : nullptr;
 }
 
 // null: these can be asked for.

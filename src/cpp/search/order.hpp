@@ -1,4 +1,4 @@
-// What orders hits: the cosine by the norm of where the drawing lies (docs/clutter.md), and by how much of it is there.
+// What orders hits: the cosine by the norm of where the drawing lies (docs/explanation/clutter.md), and by how much of it is there.
 #pragma once
 #include <algorithm>
 #include <cmath>

@@ -10,6 +10,7 @@
 
 #include "../refine_pose.hpp"
 #include "confidence.hpp"
+#include "icons.hpp"
 #include "order.hpp"
 
 namespace sketchseek {
@@ -43,6 +44,7 @@ struct RescoreOptions {
   int64_t count = 0;           // how many are ranked at least
   double normalization = kLocalNormalization;  // 0: the paper's cosine orders
   double coverage = kCoverage;
+  double icon_blend = kIconBlend;  // what `Candidates::resemblance` weighs beside the shape
   bool place = true;
 };
 
@@ -67,6 +69,7 @@ struct Candidates {
   std::vector<int64_t> pictures;
   Values order;
   std::unique_ptr<NetworkEvidence> network_evidence;  // of `pictures`
+  Resemblance resemblance;           // part of what orders rows; of `pictures` evidence alone
   // Cosines of the background, and how many pictures the collection has, where this is only a part of it.
   std::vector<float> background;
   int64_t total = -1;
@@ -87,7 +90,8 @@ struct Place {
 };
 
 struct Answer {
-  double present = 0;
+  double present = 0, first_page = 0;
+  Verdict verdict = kClosest;
   std::vector<int64_t> pictures;  // best first
   Values order, confidence;       // (n,) of these
   Values evidence;                // (n, kEvidence)
@@ -103,13 +107,38 @@ struct Meeting {
   Values d, surface;  // (T,) translations in pixels; (T, T) the cosine there
 };
 
-// Numbers of pictures, evenly from all over a collection of n, that say what an ordinary score is.
-inline std::vector<int64_t> background_of(int64_t n) {
+// Numbers of pictures, evenly from all over a collection of n.
+inline std::vector<int64_t> evenly_of(int64_t n, int64_t most) {
   std::vector<int64_t> out;
-  const int64_t count = std::min(n, kBackground);
+  const int64_t count = std::min(n, most);
   for (int64_t i = 0; i < count; ++i)
     out.push_back(i < count - 1 ? (int64_t)((double)i * ((double)(n - 1) / (double)(count - 1))) : n - 1);
   return out;
+}
+
+// A number that depends on what a row is alone.
+inline uint64_t hash_of(const void* vectors, bool bytes, int dimensions, int64_t row) {
+  const int size = std::min(dimensions, kHashed);
+  const int8_t* codes = (const int8_t*)vectors + row * dimensions;
+  const uint32_t* bits = (const uint32_t*)vectors + row * dimensions;
+  uint64_t sum = 0, factor = 0x9e3779b97f4a7c15;
+  for (int c = 0; c < size; ++c, factor = factor * 6364136223846793005 + 1442695040888963407)
+    sum += (bytes ? (uint64_t)(codes[c] + 128) : (uint64_t)bits[c]) * (factor | 1);
+  return sum ^ sum >> 29;
+}
+
+// Which of some pictures say what an ordinary score is, ascending: chosen by what they are, so that a collection that is made
+// again, in whatever order, says the same. hash(picture): `hash_of` its first row.
+template <typename Hash>
+std::vector<int64_t> ordinary_of(std::vector<int64_t>&& pictures, const Hash& hash) {
+  if ((int64_t)pictures.size() <= kBackground) return pictures;
+  std::vector<std::pair<uint64_t, int64_t>> each;
+  for (const int64_t picture : pictures) each.emplace_back(hash(picture), picture);
+  std::nth_element(each.begin(), each.begin() + kBackground, each.end());
+  pictures.clear();
+  for (int64_t i = 0; i < kBackground; ++i) pictures.push_back(each[i].second);
+  std::sort(pictures.begin(), pictures.end());
+  return pictures;
 }
 
 // The settings' scales, ascending, in kFiner steps from one to the next, with their kernels' weights.
@@ -198,7 +227,11 @@ class Core {
         pictures_(pictures),
         settings_(pictures.settings),
         synthetic_(synthetic, true, synthetic_count, settings_.nx, settings_.no,
-                   norms_of(synthetic, synthetic_count, settings_).data(), settings_.kernels()) {}
+                   norms_of(synthetic, synthetic_count, settings_).data(), settings_.kernels()),
+        ordinary_(ordinary_of(evenly_of((int64_t)pictures.size(), kChosenFrom), [&](int64_t picture) {
+          const Database& rows = pictures.rows;
+          return hash_of(rows.vectors, rows.bytes, rows.dimensions(), pictures.pictures[picture].begin);
+        })) {}
 
   Drawn drawn(const Points& points, bool mirror, double turn, double step = kTurnStep) const {
     return {kernels_, points, settings_, pictures_.rows.bytes, mirror, turn, step};
@@ -226,6 +259,17 @@ class Core {
     std::vector<int64_t> rows(pictures_.rows.n);
     std::iota(rows.begin(), rows.end(), 0);
     return rows;
+  }
+
+  // Adds what the icon network says, and the rows of the pictures that resemble the drawing most.
+  void add(Resemblance&& resemblance, Candidates& found) const {
+    found.resemblance = std::move(resemblance);
+    if (!found.resemblance) return;
+    std::unordered_set<int32_t> there;
+    for (const int64_t row : found.rows) there.insert(pictures_.picture_of[row]);
+    for (const int64_t picture : found.resemblance.most())
+      if (!there.count((int32_t)picture))
+        for (const int64_t row : rows_of(picture)) found.rows.push_back(row);
   }
 
   // The plain scores of some pictures, each that of its best window.
@@ -268,6 +312,7 @@ class Core {
     const Order order(kernels_, pictures_, drawn.points, options.normalization, options.coverage);
     PoseRefiner refine(kernels_, pictures_, drawn.points);
     std::unique_ptr<Drawn> finer;  // whose poses the hits speak of
+    Values shaped;                 // what orders the hits by their shape, where something else has a say
     const Drawn* asked = &drawn;
     const int64_t wanted = std::max(options.offset + options.k, options.count);
     Ranking ranking;
@@ -282,18 +327,21 @@ class Core {
           finer = std::make_unique<Drawn>(this->drawn(drawn.points, drawn.mirror, drawn.turn, kFineTurn));
           asked = finer.get();
         }
-        order_by_shape(*asked, order, refine, ranking, answer.order, parallel);
+        order_by_shape(*asked, order, refine, ranking, answer.order, found.resemblance ? ranking.size() : kCandidates, parallel);
       } else {
         for (const Placed& hit : ranking) answer.order.push_back(hit.score);
       }
+      if (found.resemblance) blend(drawn, found, options.icon_blend, ranking, answer.order, shaped);
       ranking.resize(count), answer.order.resize(count);
       // Whoever was not looked at scores no more than the last who was.
       for (int64_t i = 1; options.normalization > 0 && i < count; ++i)
         answer.order[i] = std::min(answer.order[i], answer.order[i - 1]);
     }
     if (ranking.empty()) return answer;
-    answer.evidence = evidence(*asked, order, ranking, answer.order, found);
-    answer.confidence = model.judge(answer.evidence, found.network_evidence ? found.network_evidence->likeness : Values(), answer.present);
+    answer.evidence = evidence(*asked, order, ranking, shaped.empty() ? answer.order : shaped, found);
+    Judgement judged = model.judge(answer.evidence, found.network_evidence ? found.network_evidence->likeness : Values());
+    answer.present = judged.present, answer.first_page = judged.first_page, answer.verdict = judged.verdict;
+    answer.confidence = std::move(judged.confidence);
     const int64_t count = std::min<int64_t>(wanted, (int64_t)ranking.size()), begin = std::min(options.offset, count);
     for (int64_t i = 0; i < count; ++i) answer.pictures.push_back(ranking[i].picture);
     answer.order.resize(count), answer.confidence.resize(count), answer.evidence.resize(count * kEvidence);
@@ -311,7 +359,7 @@ class Core {
     Ranking one = best_first(drawn, rows_of(picture), one_by_one);
     std::vector<double> scores;
     PoseRefiner refine(kernels_, pictures_, drawn.points);
-    order_by_shape(drawn, order, refine, one, scores, one_by_one);
+    order_by_shape(drawn, order, refine, one, scores, one.size(), one_by_one);
     out.grid = one[0];
     refine(one);
     out.close = one[0];
@@ -333,6 +381,7 @@ class Core {
 
  private:
   static constexpr int64_t kChunk = 256;  // pictures or rows that a thread takes at a time
+  static constexpr double kLeastDeviation = 0.02;  // of the background's cosines
 
   std::vector<int64_t> rows_of(int64_t picture) const {
     std::vector<int64_t> rows;
@@ -400,8 +449,8 @@ class Core {
 
   // The candidates by what is there around the drawing, all windows of the best of them; those further down by the cosine.
   void order_by_shape(const Drawn& drawn, const Order& order, PoseRefiner& refine, Ranking& ranking,
-                      std::vector<double>& scores, const Parallel& parallel) const {
-    const Ranking rest(ranking.begin() + std::min<size_t>(ranking.size(), kCandidates), ranking.end());
+                      std::vector<double>& scores, size_t candidates, const Parallel& parallel) const {
+    const Ranking rest(ranking.begin() + std::min(ranking.size(), candidates), ranking.end());
     ranking.resize(ranking.size() - rest.size());
     order(ranking, scores);
     if (pictures_.has_windows() || drawn.turn > 0) {
@@ -412,6 +461,30 @@ class Core {
       ranking.swap(every), scores.swap(by);
     }
     for (const Placed& hit : rest) ranking.push_back(hit), scores.push_back(hit.score);
+  }
+
+  // Hits by their shape, and what the icon network says of them: what looks the same first, as its shape orders it, then by both.
+  // The scores fall all the same; `shaped` are those of the shape.
+  void blend(const Drawn& drawn, const Candidates& found, double weight, Ranking& ranking, Values& scores, Values& shaped) const {
+    const std::vector<float> cosines = found.background.empty() ? background(drawn) : found.background;
+    const Values usual(cosines.begin(), cosines.end());
+    weight *= std::max(deviation_of(usual, mean_of(usual)), kLeastDeviation);
+    std::vector<size_t> order(ranking.size());
+    std::iota(order.begin(), order.end(), 0);
+    Values both(ranking.size());
+    const auto same = [&](size_t i) {
+      return ranking[i].score >= kSame && ranking[i].row == pictures_.pictures[ranking[i].picture].begin;
+    };
+    for (size_t i = 0; i < both.size(); ++i) both[i] = scores[i] + weight * found.resemblance.z[ranking[i].picture];
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      if (same(a) != same(b)) return same(a);
+      return same(a) ? scores[a] > scores[b] : both[a] > both[b];
+    });
+    Ranking sorted;
+    shaped.clear();
+    for (const size_t i : order) sorted.push_back(ranking[i]), shaped.push_back(scores[i]);
+    std::sort(both.begin(), both.end(), std::greater<double>());
+    ranking.swap(sorted), scores.swap(both);
   }
 
   // All windows of the first pictures, best first, and what orders them: the best also by their fit off the grid. A small thing in
@@ -435,7 +508,7 @@ class Core {
 
   std::vector<float> background(const Drawn& drawn) const {
     std::vector<int64_t> rows;
-    for (const int64_t picture : background_of((int64_t)pictures_.size())) rows.push_back(pictures_.pictures[picture].begin);
+    for (const int64_t picture : ordinary_) rows.push_back(pictures_.pictures[picture].begin);
     std::vector<float> cosines(rows.size());
     kernels_.score(pictures_.rows, drawn.query.view(), Range{0, (int64_t)rows.size(), rows.data()}, kNoThreshold,
                    cosines.data());
@@ -488,7 +561,7 @@ class Core {
       kernels_.score(synthetic_.db, codes.view(), Range{0, synthetic_.db.n}, kNoThreshold, more.data());
       cosines.insert(cosines.end(), more.begin() + (int64_t)cosines.size(), more.end());
     }
-    const Ordinary shape({cosines.begin(), cosines.end()}, 0.02);
+    const Ordinary shape({cosines.begin(), cosines.end()}, kLeastDeviation);
     const NetworkEvidence* network_evidence = found.network_evidence.get();
     const Ordinary network(network_evidence ? network_evidence->background : Values(), 0.05);
     const Values even = order.coverage(Ranking(ranking.begin(), ranking.begin() + std::min<size_t>(k, kCovered)));
@@ -522,6 +595,10 @@ class Core {
       row[kBestMatch] = matches[0];
       row[kMatchMargin] = margin(matches, 1);
       row[kRank] = std::log((double)(i + 1));
+      if (found.resemblance) {
+        row[kIcon] = found.resemblance.cosine(ranking[i].picture);
+        row[kIconZ] = found.resemblance.z[ranking[i].picture];
+      }
       if (!network_evidence) continue;
       row[kNetwork] = network_evidence->cosine[i];
       row[kNetworkZ] = network.z(network_evidence->cosine[i]);
@@ -620,6 +697,7 @@ class Core {
   const Pictures& pictures_;
   const Settings& settings_;
   const Rows synthetic_;
+  const std::vector<int64_t> ordinary_;  // pictures that say what an ordinary score is
 };
 
 }  // namespace sketchseek

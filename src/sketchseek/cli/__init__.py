@@ -37,7 +37,6 @@ _ADVICE: dict[type[SketchseekError], str] = {
     AddressError: "Choose another with --host or --port.",
 }
 """What a person at the command line can do about an error."""
-UNLIKELY = 0.35  # chance of being there at all below which a search says so
 HEAVY = 2e6  # bytes of a published index above which `publish` says how there would be fewer
 WATCH_RETRY_S = 3600.0  # between two tries to read what the machine failed to read, while watching
 
@@ -72,7 +71,8 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     """Every command with its options."""
     parser = argparse.ArgumentParser(
         prog="sketchseek",
-        description="Draw a shape, get back the pictures that contain it, the outline where it was found.",
+        description="Draw a shape, get back the pictures that contain it, with the outline where it was "
+        "found.",
     )
     parser.add_argument("--version", action="version", version=f"sketchseek {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
@@ -82,41 +82,47 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         added.set_defaults(run=run, wrong=added.error)
         return added
 
-    p = command(
-        "index", run_index, "add new pictures under the paths, refresh changed ones, forget vanished ones"
-    )
+    p = command("index", run_index, "add new pictures, read changed ones again, forget those that are gone")
     p.add_argument(
-        "paths", nargs="*", metavar="PATH", help="folder or picture (default: those of all runs before)"
+        "paths",
+        nargs="*",
+        metavar="PATH",
+        help="folder or picture (default: the folders of all earlier runs)",
     )
     _add_index(p)
     p.add_argument(
-        "--preset", choices=("compact", "precise", "full"), help="of a new index (default: precise)"
+        "--preset",
+        choices=("compact", "precise", "full"),
+        help="how finely a new index stores shapes (default: precise)",
     )
     p.add_argument(
-        "--detector", metavar="NAME", help="of a new index: neural (default), structured:FILE or canny"
+        "--detector",
+        metavar="NAME",
+        help="what finds edges, for a new index: neural (default), canny or structured:FILE",
     )
     p.add_argument(
         "--min-object-size",
         "--smallest",
         type=float,
         metavar="F",
-        help="the smallest share of a picture's longer side at which a thing shall be found: .6, .3 (the "
-        "default) or .2; smaller takes more room",
+        help="find things down to this share of a picture's longer side: .6, .3 (default) or .2; "
+        "smaller takes more room",
     )
-    p.add_argument("--jobs", type=positive, metavar="N", help="worker processes (default: one a core)")
+    p.add_argument("--jobs", type=positive, metavar="N", help="worker processes (default: one per core)")
     p.add_argument(
         "--device",
         choices=("cpu", "cuda"),
         default="cpu",
-        help="what the networks run on (default: cpu)",
+        help="run the networks on the processor or on a graphics card (default: cpu)",
     )
     p.add_argument(
         "--expansion",
         nargs="?",
         metavar="NAME",
-        help="also store what pictures depict, by the network NAME; the default where the extra is installed",
+        help="also store what pictures show, as the network NAME sees it (default if the extra "
+        "`expansion` is installed)",
     )
-    p.add_argument("--no-expansion", dest="expansion", action="store_false", help="store shapes alone")
+    p.add_argument("--no-expansion", dest="expansion", action="store_false", help="store shapes only")
     p.add_argument(
         "--tokens",
         action=argparse.BooleanOptionalAction,
@@ -124,15 +130,21 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         "default where what they depict is stored",
     )
     p.add_argument(
-        "--exclude", action="append", default=[], metavar="PATTERN", help="pass over names like this"
+        "--exclude",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="leave out names that match PATTERN; may be repeated",
     )
     p.add_argument(
-        "--forget-missing", action="store_true", help="forget the pictures of a PATH that is not there"
+        "--forget-missing", action="store_true", help="also forget the pictures of a PATH that is missing"
     )
     p.add_argument(
         "--cluster", metavar="ADDRESS", help="read pictures on a Ray cluster: HOST:PORT, auto, or local"
     )
-    p.add_argument("--watch", action="store_true", help="stay, and keep the index in step until interrupted")
+    p.add_argument(
+        "--watch", action="store_true", help="keep running, and update the index when pictures change"
+    )
     p.add_argument("--json", action="store_true", help="print one JSON document")
 
     p = command("search", run_search, "find the pictures that contain a drawing")
@@ -140,32 +152,33 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         "sketch",
         metavar="SKETCH",
         nargs="?",
-        help="a bitmap, an SVG or a JSON file of strokes; - reads it from standard input; may be left out "
-        "with --words",
+        help="a picture, an SVG or a JSON file of strokes; - reads standard input; not needed with --words",
     )
     p.add_argument(
         "--words",
         type=said,
         metavar="TEXT",
-        help="what is looked for, beside the drawing or instead of it: by what it looks like, and by names "
-        "of files and folders",
+        help="what you look for, in words, with the drawing or without it; compared with what "
+        "pictures show and with names of files and folders",
     )
     _add_index(p)
     _add_device(p)
     _add_cluster(p)
-    p.add_argument("-k", type=positive, default=20, metavar="K", help="how many hits (default: 20)")
-    p.add_argument("--expand", type=natural, metavar="N", help="ask again with the first N hits")
+    p.add_argument("-k", type=positive, default=20, metavar="K", help="number of hits (default: 20)")
+    p.add_argument(
+        "--expand", type=natural, metavar="N", help="search again with the first N hits; 0: do not"
+    )
     p.add_argument(
         "--blend",
         type=weight,
         metavar="W",
-        help="weight of what the drawing depicts beside its shape, from 0 (shape alone) to 5",
+        help="weight of what the drawing shows, next to its shape: from 0 (shape only) to 5",
     )
     p.add_argument(
         "--box",
         type=box,
         metavar="X0,Y0,X1,Y1",
-        help="of a picture as SKETCH, only this part, in its pixels",
+        help="search with this part of SKETCH only, in its pixels",
     )
     p.add_argument(
         "--not",
@@ -173,22 +186,22 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="PICTURE",
-        help="a picture of the index that is not what is meant: it goes, and what is like it goes down",
+        help="a wrong hit: leave this picture out, and rank similar ones lower; may be repeated",
     )
     p.add_argument(
-        "--no-mirror", dest="mirror", action="store_false", help="don't look for the mirrored drawing"
+        "--no-mirror", dest="mirror", action="store_false", help="do not look for the mirrored drawing"
     )
     p.add_argument(
         "--turn",
         type=turn,
         metavar="DEGREES|any",
-        help="also look for the drawing turned, by up to so many degrees either way, 0 for upright alone "
-        "(default: turned where nothing upright fits well)",
+        help="also look for the drawing turned by up to DEGREES either way, or by any angle; 0: "
+        "upright only (default: turned if nothing fits upright)",
     )
     p.add_argument(
         "--method",
         choices=("exhaustive", "projections", "dpf"),
-        help="default: exhaustive, and projections where that would take longer than a blink",
+        help="how to rank (default: exhaustive, which is exact; projections in very large indexes)",
     )
     p.add_argument(
         "--shortlist", type=natural, metavar="S", help="pictures to re-rank (projections, dpf); 0: none"
@@ -196,29 +209,29 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     p.add_argument(
         "--rerank",
         choices=("exact", "binary", "local", "binary-all", "local-all"),
-        help="how the shortlist is ranked (projections, dpf; default: exact)",
+        help="how to rank the shortlist (projections, dpf; default: exact)",
     )
     p.add_argument("--neighborhood", type=positive, metavar="N", help="for binary and local (default: 3)")
     p.add_argument("--threads", type=positive, metavar="N", help="default: one a core")
-    p.add_argument("--html", metavar="FILE", help="write a page of the hits with the outline drawn on each")
+    p.add_argument("--html", metavar="FILE", help="write an HTML page of the hits, with the outline on each")
     p.add_argument(
-        "--no-pictures", dest="pictures", action="store_false", help="don't show pictures in the terminal"
+        "--no-pictures", dest="pictures", action="store_false", help="do not show pictures in the terminal"
     )
     p.add_argument("--json", action="store_true", help="print one JSON document")
-    p.add_argument("--verbose", action="store_true", help="say where the time went")
+    p.add_argument("--verbose", action="store_true", help="print how long each step took")
 
-    p = command("remove", run_remove, "forget the pictures at or under the paths")
+    p = command("remove", run_remove, "remove pictures from the index; the files stay")
     p.add_argument("paths", nargs="+", metavar="PATH")
     _add_index(p)
     p.add_argument("--json", action="store_true", help="print one JSON document")
 
-    p = command("check", run_check, "read all of the index, and say what is damaged in it")
+    p = command("check", run_check, "check the whole index for damage")
     _add_index(p)
-    p.add_argument("--repair", action="store_true", help="make what is damaged again, from the pictures")
+    p.add_argument("--repair", action="store_true", help="repair what is damaged, from the pictures")
     p.add_argument("--jobs", type=positive, metavar="N", help="worker processes (default: one a core)")
     p.add_argument("--json", action="store_true", help="print one JSON document")
 
-    p = command("info", run_info, "say what is in the index")
+    p = command("info", run_info, "show what is in the index")
     _add_index(p)
     p.add_argument("--json", action="store_true", help="print one JSON document")
 
@@ -227,81 +240,99 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     _add_address(p)
     _add_device(p)
     _add_cluster(p)
-    p.add_argument("--log", metavar="FILE", help="write a line of JSON for each request to the end of FILE")
+    p.add_argument("--log", metavar="FILE", help="append a line of JSON per request to FILE")
     p.add_argument(
-        "--verbose", dest="log", action="store_const", const="-", help="write these lines to standard error"
+        "--verbose",
+        dest="log",
+        action="store_const",
+        const="-",
+        help="write these lines to standard error instead",
     )
-    p.add_argument("--prefix", default="", metavar="PATH", help="behind a proxy: the path it gives us")
     p.add_argument(
-        "--name", action="append", default=[], metavar="HOST", help="behind a proxy: a name it has"
+        "--prefix",
+        default="",
+        metavar="PATH",
+        help="behind a proxy: the path at which visitors see the server",
+    )
+    p.add_argument(
+        "--name",
+        action="append",
+        default=[],
+        metavar="HOST",
+        help="behind a proxy: a host name that visitors use; may be repeated",
     )
     p.add_argument(
         "--proxy",
         action="append",
         default=[],
         metavar="ADDRESS",
-        help="a proxy whose X-Forwarded-* headers are to be believed",
+        help="behind a proxy: its address or network, whose X-Forwarded-* headers are trusted; "
+        "may be repeated",
     )
 
-    p = command("mcp", run_mcp, "serve agents on standard input and output, by the Model Context Protocol")
+    p = command(
+        "mcp",
+        run_mcp,
+        "serve the index to agents, by the Model Context Protocol on standard input and output",
+    )
     _add_index(p)
     _add_device(p)
 
     p = command("demo", run_demo, "index the demo pictures and serve a page to draw on")
     _add_address(p)
     p.add_argument(
-        "--no-serve", dest="serve", action="store_false", help="stop after one printed example search"
+        "--no-serve", dest="serve", action="store_false", help="stop after printing one example search"
     )
-    p.add_argument("--publish", metavar="SITE", help="write them as a static site instead")
+    p.add_argument("--publish", metavar="SITE", help="write the demo as a static site instead")
 
     p = command("publish", run_publish, "write a static site that searches the index in the browser")
-    p.add_argument("site", metavar="SITE", help="a new or empty folder, or one that was published before")
+    p.add_argument("site", metavar="SITE", help="a new or empty folder, or one that you published before")
     _add_index(p)
     p.add_argument(
         "--links",
         metavar="FILE",
-        help="a CSV or JSON that says of each picture its `picture` (the file's name), `title` and `link`",
+        help="a CSV or JSON file with the columns `picture` (the file's name), `title` and `link`",
     )
     p.add_argument(
-        "--title", metavar="TEXT", help="what the collection is called (default: as it was published before)"
+        "--title", metavar="TEXT", help="name of the collection (default: as you published it before)"
     )
     p.add_argument(
         "--iiif",
         metavar="ADDRESS",
-        help="where the site will be, such as https://example.org/icons/: writes the pictures as canvases "
-        "for viewers of IIIF, too",
+        help="where the site will be, such as https://example.org/icons/: also write a IIIF "
+        "manifest of the pictures",
     )
     p.add_argument("--json", action="store_true", help="print one JSON document")
 
-    p = command("cluster", run_cluster, "say what is served on a Ray cluster, or restart it piece by piece")
+    p = command("cluster", run_cluster, "show what a Ray cluster serves, or restart it piece by piece")
     actions = p.add_subparsers(metavar="ACTION", required=True, dest="action")
-    q = actions.add_parser("status", help="the nodes, and the shards of every index that is served there")
+    q = actions.add_parser("status", help="show the nodes, and the shards of every index")
     q.add_argument("--cluster", default="auto", metavar="ADDRESS", help="default: auto")
     q.add_argument("--json", action="store_true", help="print one JSON document")
-    q = actions.add_parser("restart", help="a new process for each shard of an index, one after the other")
+    q = actions.add_parser("restart", help="restart the shards of an index, one after the other")
     _add_index(q)
     _add_cluster(q, default="auto")
 
-    p = command("network", run_network, "list, add or remove networks that see what pictures depict")
+    p = command("network", run_network, "list, add or remove networks that see what pictures show")
     actions = p.add_subparsers(metavar="ACTION", required=True, dest="action")
-    q = actions.add_parser("list", help="the networks, and whether they are here")
+    q = actions.add_parser("list", help="list the networks, and which of them are installed")
     q.add_argument("--json", action="store_true", help="print one JSON document")
-    q = actions.add_parser("add", help="get a network: from a file, or from its authors")
+    q = actions.add_parser("add", help="get a network from its authors, or from a file")
     q.add_argument("name", metavar="NAME", help="dinov2")
     q.add_argument("file", nargs="?", metavar="FILE", help=".pth, .safetensors or .onnx")
-    q = actions.add_parser("remove", help="delete a network that was added")
+    q = actions.add_parser("remove", help="delete a network that you added")
     q.add_argument("name", metavar="NAME")
 
-    p = command("contours", run_contours, "draw what the program sees in a picture or drawing")
+    p = command("contours", run_contours, "show what the program sees in a picture or drawing")
     p.add_argument("picture", metavar="PICTURE")
-    p.add_argument("--out", required=True, metavar="FILE", help="a .png to look at or an .npz of arrays")
+    p.add_argument("--out", required=True, metavar="FILE", help="a .png to look at, or an .npz of arrays")
     p.add_argument(
         "--detector", default="neural", metavar="NAME", help="neural (default), structured:FILE or canny"
     )
 
-    p = command("explain", run_explain, "show why a picture matches a drawing, or does not")
+    p = command("explain", run_explain, "show why a picture matches a drawing, or why not")
     p.add_argument("sketch", metavar="SKETCH", help="a bitmap, an SVG or a JSON file of strokes")
-    p.add_argument("picture", metavar="PICTURE", help="any picture, in the index or not")
+    p.add_argument("picture", metavar="PICTURE", help="any picture; it need not be in the index")
     _add_index(p)
     p.add_argument("--out", required=True, metavar="FILE", help=".png: contours, the drawing, the score")
     p.add_argument("--json", action="store_true", help="print one JSON document")
@@ -318,11 +349,11 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
 
         add_bench(p)
 
-    p = command("figure", run_figure, "redraw one of the paper's figures from this implementation")
-    p.add_argument("name", metavar="NAME", help="an unknown name lists them")
+    p = command("figure", run_figure, "redraw a figure of the paper or of the documentation")
+    p.add_argument("name", metavar="NAME", help="name of the figure; an unknown name lists all")
     p.add_argument("--out", required=True, metavar="FILE")
 
-    p = command("completion", run_completion, "print what makes a shell complete these commands")
+    p = command("completion", run_completion, "print a script that lets your shell complete commands")
     p.add_argument("shell", choices=("bash", "zsh", "fish"))
     return parser
 
@@ -360,7 +391,9 @@ def _index(args: argparse.Namespace, **elsewhere: Any) -> int:
             index.set_min_object_size(args.min_object_size)
     else:
         if not args.paths:
-            raise SketchseekError(f"There is no index in {location} yet: name the folders of your pictures.")
+            raise SketchseekError(
+                f"There is not an index in {location} yet: name the folders of your pictures."
+            )
         _check_pictures(args.paths, args.exclude)
         index = Index.create(
             args.index,
@@ -452,6 +485,8 @@ def _search(args: argparse.Namespace, clock: Clock, sketch: Any, index: Any) -> 
             "method": args.method or index.method,
             "took_ms": round(1000 * took, 2),
             "present": hits.present,
+            "first_page": hits.first_page,
+            "verdict": hits.verdict,
             "covered": hits.covered,
             "note": hits.note,
             "hits": [hit.to_dict() for hit in hits],
@@ -471,8 +506,8 @@ def _search(args: argparse.Namespace, clock: Clock, sketch: Any, index: Any) -> 
         say(f"Only {hits.covered:.0%} of the collection answered in time.")
     if not hits:
         say("The index is empty." if len(index) == 0 else "Nothing was found.")
-    elif hits.present < UNLIKELY:
-        say(f"Probably not here ({hits.present:.0%}): these are the pictures that come nearest.")
+    else:
+        say(f"{hits.verdict}.")
     return 0
 
 
@@ -655,8 +690,8 @@ def _publish(
             f"{sizes['index'] * share / 1e6:.1f} MB."
         )
     print(
-        f"{report['site']}: {report['pictures']:,} pictures. A visitor loads {sizes['index'] / 1e6:.1f} MB "
-        f"of index, and of {sizes['thumbnails'] / 1e6:.1f} MB of thumbnails those that are shown."
+        f"{report['site']}: {report['pictures']:,} pictures. A visitor loads {sizes['index'] / 1e6:.2f} MB "
+        f"of index, and those of {sizes['thumbnails'] / 1e6:.2f} MB of thumbnails that are shown."
     )
     return 0
 
@@ -693,7 +728,7 @@ def run_explain(args: argparse.Namespace) -> int:
     """`explain`."""
     from ..contours.drawing import Sketch
     from ..index import explained
-    from ..search.explanation_image import explained_png, sentence
+    from ..search.explanation_image import explained_png, plainly, sentence
 
     if not args.out.lower().endswith(".png"):
         raise SketchseekError(f"An explanation is written to a .png, not to {os.path.basename(args.out)}.")
@@ -706,6 +741,7 @@ def run_explain(args: argparse.Namespace) -> int:
         known = {"coverage": round(explanation.coverage, 4), "network": explanation.network}
         print(json.dumps({"sketch": os.path.abspath(args.sketch), **hit, **known}))
     else:
+        print(plainly(explanation))
         print(sentence(explanation))
     return 0
 
@@ -770,7 +806,8 @@ def _add_index(parser: argparse.ArgumentParser) -> None:
         "--index",
         default=os.environ.get("SKETCHSEEK_INDEX") or ".sketchseek",
         metavar="DIR",
-        help="folder or object-store URI (default: $SKETCHSEEK_INDEX, then .sketchseek here)",
+        help="the index: a folder or an object-store address (default: $SKETCHSEEK_INDEX, then "
+        ".sketchseek here)",
     )
 
 
@@ -779,7 +816,7 @@ def _add_device(parser: argparse.ArgumentParser) -> None:
         "--device",
         choices=("auto", "cpu", "cuda"),
         default="auto",
-        help="what searches: auto takes a graphics processor for a large index, where there is one",
+        help="where to search: auto takes a graphics card for a large index, if there is one",
     )
 
 
@@ -788,25 +825,29 @@ def _add_cluster(parser: argparse.ArgumentParser, default: str | None = None) ->
         "--cluster",
         default=default,
         metavar="ADDRESS",
-        help="search on a Ray cluster: HOST:PORT, auto for the one that this machine is part of, or local to "
-        "start one here",
+        help="search on a Ray cluster: HOST:PORT, auto (the cluster of this machine) or local "
+        "(start one here)",
     )
-    parser.add_argument("--shards", type=positive, metavar="N", help="of the index (default: one a node)")
-    parser.add_argument("--replicas", type=positive, metavar="N", help="of each (default: 1)")
+    parser.add_argument(
+        "--shards", type=positive, metavar="N", help="number of parts of the index (default: one per node)"
+    )
+    parser.add_argument(
+        "--replicas", type=positive, metavar="N", help="number of copies of each part (default: 1)"
+    )
     parser.add_argument(
         "--deadline",
         type=seconds,
         metavar="S",
-        help="seconds after which a search answers without the shards that have not (default: 2)",
+        help="answer after S seconds, without the parts that are late (default: 2)",
     )
 
 
 def _add_address(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--host", default="127.0.0.1", help="address to listen on (default: this machine only)"
+        "--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1, this machine only)"
     )
     parser.add_argument("--port", type=port, default=8000, help="default: 8000")
-    parser.add_argument("--token", type=_token, help="what a visitor must know")
+    parser.add_argument("--token", type=_token, help="the word that visitors must bring")
 
 
 def _names_network(word: str) -> bool:
@@ -900,9 +941,9 @@ def _check_index(where: str) -> None:
         here = shlex.join(["sketchseek", "index", location.text, "--index", os.path.abspath(".sketchseek")])
         raise SketchseekError(f"{location} is a folder without an index. To make one of its pictures: {here}")
     elif os.path.lexists(location.text) and not os.path.isdir(location.text):
-        raise SketchseekError(f"{location} is no index: an index is a folder.")
+        raise SketchseekError(f"{location} is not an index: an index is a folder.")
     else:
-        say(f"There is no index in {location} yet; the page says how to make it.")
+        say(f"There is not an index in {location} yet; the page says how to make it.")
 
 
 def _expansion_of_new(wanted: str | bool | None) -> str | bool:
@@ -947,8 +988,8 @@ def _say_report(report: Any, pictures: int, quiet: bool) -> None:
     counts = [
         (report.added, "added"),
         (report.refreshed, "refreshed"),
-        (report.expanded, "given a descriptor"),
-        (report.described, "given views"),
+        (report.expanded, "described again"),
+        (report.described, "given windows"),
         (report.moved, "moved"),
         (report.forgotten, "forgotten"),
         (report.unchanged, "unchanged"),

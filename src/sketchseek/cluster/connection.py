@@ -114,8 +114,8 @@ def _knock(address: str) -> None:
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not colon or not port.isdigit() or not 0 < int(port) < 2**16:
         raise ClusterError(
-            f"{address} is no address of a Ray cluster: give HOST:PORT, `auto` for the one that this machine "
-            "is part of, or `local` to start one here."
+            f"{address} is not the address of a Ray cluster: give HOST:PORT, `auto` for the one that this "
+            "machine is part of, or `local` to start one here."
         )
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_S).close()

@@ -7,7 +7,7 @@ import numpy as np
 from .points import Points
 
 INSIDE = 0.6
-"""Weight of a point that is not on the outline. Chosen on the dev sets: docs/results.md."""
+"""Weight of a point that is not on the outline. Chosen on the dev sets: docs/research/results.md."""
 DIRECTIONS = 16
 LANE = 6.0  # width, in pixels, of the strips through which one looks at the drawing
 DEPTH = 12.0  # a line this much behind the first one still belongs to it

@@ -26,6 +26,7 @@ from ..shape.engine import _engine
 
 _LAYOUT = 1  # changes with anything that makes other files of the same weights
 _MODEL, _TENSORS, _SUMS = "network.onnx", "network.data", "sums.json"
+_KEPT = 3  # of each side: as many installations don't take each other's away
 _INLINE = 64  # bytes of a tensor from which on it is in the file of tensors
 
 
@@ -142,11 +143,19 @@ def _convert(model: bytes, kept: Path) -> None:
         shutil.rmtree(kept, ignore_errors=True)  # not whole, or of a process that is as far as we are
         place.rename(kept)
         stem = kept.name.rpartition("-")[0]
-        for old in kept.parent.glob(f"{stem}-*"):
-            if old != kept and old.name.rpartition("-")[0] == stem:
-                shutil.rmtree(old, ignore_errors=True)
+        others = [old for old in kept.parent.glob(f"{stem}-*") if old.name.rpartition("-")[0] == stem]
+        for old in sorted(others, key=_age)[_KEPT:]:
+            shutil.rmtree(old, ignore_errors=True)
     finally:
         shutil.rmtree(place, ignore_errors=True)
+
+
+def _age(kept: Path) -> float:
+    """What the newest has least of."""
+    try:
+        return -kept.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _is_whole(kept: Path) -> bool:

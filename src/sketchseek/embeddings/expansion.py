@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from ..shape.engine import _engine
 from ..shape.engine.ids import distinct, is_among
 from ..shape.engine.native import products
+from .icons import BLEND, BLEND_BESIDE, SAME
 from .pictures import Pictures, QueryEmbeddings
 from .quantisation import Ids, Vector
 
@@ -48,7 +49,7 @@ _ORDER_WEIGHT = 0.8  # what that ranking's z-score weighs once more when the pag
 _MATCHED_HITS = 200  # first hits of the first ranking with which a drawing's tokens meet
 _MATCH_WEIGHT = 2.0  # what their meeting weighs beside the first ranking's z-score
 _MATCH_PAGE_WEIGHT = 0.5  # what the final score says beside both, when the page is chosen from photographs
-_NEAR_COPY = 0.9  # a picture whose shape has this cosine with the drawing looks the same, whatever it depicts
+_MET_PICKED = 1.0  # what meeting weighs beside the final score on that of pictures that somebody picked
 _REJECTED_WEIGHT = 0.5  # weight of the likeness to pictures that were rejected
 _BACKGROUND_RANK = 3  # this many times further down than the last hit averaged, hits are nothing special
 _NEAREST = 60  # pictures that are most like the drawing itself, which are named beside the hits
@@ -94,6 +95,16 @@ class Words(Protocol):
         """How well the names of some pictures match, in [0, 1]; 0 for not at all."""
 
 
+class Resembling(Protocol):
+    """How much pictures resemble the drawing, as the icon network sees both, for the whole collection."""
+
+    def most(self) -> Ids:
+        """Those that resemble it most."""
+
+    def at(self, ids: Ids) -> Vector:
+        """How much some do, as a z-score."""
+
+
 class Reranked(NamedTuple):
     """Pictures by number, best first, and what ordered them: about the cosine with what was asked last.
 
@@ -125,6 +136,7 @@ def rerank(
     among: Ids | None = None,
     meet: Meet | None = None,
     words: Words | None = None,
+    resemblance: Resembling | None = None,
     threads: int = 1,
 ) -> Reranked:
     """The k best pictures by shape, the network's opinion of the drawing, and what the first hits depict.
@@ -150,25 +162,31 @@ def rerank(
         The only pictures to answer with, at least k; `shape.best` names none but these. What the first hits
         depict is learned from the whole collection all the same.
     meet : callable, optional
-        Where a drawing's tokens meet pictures': the very picture that was drawn stands out. Not asked where
-        the user picked others.
+        Where a drawing's tokens meet pictures': the very picture that was drawn stands out. Where the user
+        picked others, on the first page alone.
     words : Words, optional
         What was said beside the drawing: part of the first ranking, so that everything starts from both.
+    resemblance : Resembling, optional
+        What the icon network says, where it knows such pictures: part of the first ranking, too.
     threads : int
     """
-    first = _First(shape, pictures, drawing if blend else None, blend)
+    first = _First(shape, pictures, drawing if blend else None, blend, resemblance)
     known = _ScoredPictures(
         pictures, first, max(_CANDIDATES_PER_SCORE, 2 * k), threads, np.asarray(rejected, np.int64)
     )
     known.add(shape.best)
     if first.drawing is not None:
         known.add_like(first.drawing)
+    if resemblance is not None:
+        known.add(lambda _: resemblance.most())
     if words is not None:
         known.score_words(words)
     met = None
-    if meet is not None and expand and not len(picked):
+    if meet is not None and (expand or len(picked)):
         met = _match_tokens(known, meet, _may_answer(known.ids, among, rejected))
-    score = known.before - known.against() if met is None else known.before + met - known.against()
+    score = known.before - known.against()
+    if met is not None and not len(picked):
+        score = score + _MATCH_WEIGHT * met
     rounds: list[tuple[float, _Chosen | None]]
     if len(picked):
         rounds = [
@@ -189,15 +207,20 @@ def rerank(
     network, shaped = known.network[inside], known.shape[inside]
     order = np.argsort(-score, kind="stable")
     shown = score[order[:k]]
+    if met is not None:  # none that came to be known later was among the first
+        met = np.pad(met, (0, len(known.ids) - len(met)), constant_values=met.min())[inside]
+        if len(picked):
+            order = _page_first(order, score + _MET_PICKED * met)
     if rounds and not len(picked):
         first_hits, others = np.split(order, [SPREAD])
         score[first_hits] = diffused(score[first_hits], known.vectors(inside[first_hits]), expand)
         order = np.concatenate([first_hits[np.argsort(-score[first_hits], kind="stable")], others])
         if met is None:
             order = _first_page(order, score, before, _FINAL_WEIGHT * (1 - pictures.flat_art))
-        else:  # none that came to be known later was among the first
-            met = np.pad(met, (0, len(known.ids) - len(met)), constant_values=met.min())[inside]
-            order = _page_first(order, before + met + _MATCH_PAGE_WEIGHT * (1 - pictures.flat_art) * score)
+        else:
+            order = _page_first(
+                order, before + _MATCH_WEIGHT * met + _MATCH_PAGE_WEIGHT * (1 - pictures.flat_art) * score
+            )
     if exact and not len(picked):
         order = _exact_first(order, ids, shaped, shape)
     if asked is not None:  # back to cosines, which mean the same for every query and collection
@@ -255,17 +278,17 @@ def _match_tokens(known: _ScoredPictures, meet: Meet, inside: Ids) -> Vector | N
     z = np.where(have, _z(scores, scores[have]), 0) * known.before[first].std()
     met = np.full(len(known.ids), z.min(), np.float32)
     met[first] = z
-    return _MATCH_WEIGHT * met
+    return met
 
 
 def _exact_first(order: Ids, ids: Ids, scores: Vector, shape: ShapeRanking) -> Ids:
     """The same order, except that what looks the same as the drawing comes first, by how much it does."""
-    near = order[scores[order] >= _NEAR_COPY]
+    near = order[scores[order] >= SAME]
     if not len(near):
         return order
     whole = shape.whole(ids[near])
     best_first = np.argsort(-whole, kind="stable")
-    same = near[best_first[whole[best_first] >= _NEAR_COPY]]
+    same = near[best_first[whole[best_first] >= SAME]]
     return np.concatenate([same, order[~is_among(order, same)]])
 
 
@@ -273,9 +296,16 @@ class _First:
     """The first ranking's score: shape, the network's opinion of the drawing, and words, as one z-score."""
 
     def __init__(
-        self, shape: ShapeRanking, pictures: Pictures, drawing: QueryEmbeddings | None, blend: float
+        self,
+        shape: ShapeRanking,
+        pictures: Pictures,
+        drawing: QueryEmbeddings | None,
+        blend: float,
+        resemblance: Resembling | None = None,
     ) -> None:
         self.drawing, self.shape, self._blend = drawing, shape, blend
+        self._resemblance = resemblance
+        self._icon_blend = BLEND_BESIDE if drawing is not None else BLEND
         self.everything = shape.at(np.arange(len(pictures))) if pictures.small else None
         """Of a small collection all scores by shape, computed once."""
         background = pictures.background
@@ -283,15 +313,17 @@ class _First:
             shape.at(background) if self.everything is None else self.everything[background]
         )
         self._usual_network = pictures.background_rows.cosines(drawing) if drawing is not None else None
-        self._background = self._sum(self._background_shape, self._usual_network)
+        self._background = self._sum(background, self._background_shape, self._usual_network)
         self._background_ids = background
         self._words: Words | None = None
         self._weight, self._background_words = 0.0, self._background
 
-    def _sum(self, shape: Vector, network: Vector | None) -> Vector:
+    def _sum(self, ids: Ids, shape: Vector, network: Vector | None) -> Vector:
         total = _z(shape, self._background_shape)
         if network is not None and self._usual_network is not None:
             total = total + self._blend * _z(network, self._usual_network)
+        if self._resemblance is not None:
+            total = total + np.float32(self._icon_blend) * self._resemblance.at(ids)
         return total
 
     def score_words(self, words: Words, agree: float) -> None:
@@ -307,7 +339,7 @@ class _First:
         return np.asarray(seen + named, np.float32)
 
     def __call__(self, ids: Ids, shape: Vector, network: Vector | None) -> Vector:
-        drawn = _z(self._sum(shape, network), self._background)
+        drawn = _z(self._sum(ids, shape, network), self._background)
         if self._words is None:
             return drawn
         return _z(drawn + self._heard(self._words, ids), self._background_words)

@@ -146,6 +146,8 @@ class TokenSpace:
         """Changes whenever the codes would."""
         self.bytes: int = CELLS * parts // 2
         """Of a picture's tokens."""
+        self.channels: int = self._projection.shape[0]
+        """Of the maps that tokens are taken from."""
 
     def encode(self, features: Floats, size: tuple[int, int], kind: int = 0) -> Codes:
         """The tokens of a picture, of its map (c, y, x) and its own height and width: (bytes,)."""

@@ -34,6 +34,7 @@ SHORTLIST = 50_000
 PHOTOS = 200  # whose contours the descriptors are made of
 QUERIES = 3
 WINDOWS, PRIOR = 12, 0.9  # the same rows as windows of fewer pictures, the first of each its whole
+CANDIDATES = 100  # whose tokens meet a drawing's in a row of its own; a search has twice as many
 _BLOCK = 8192
 _PATIENCE = 3.0  # seconds after which a measurement is not repeated
 
@@ -205,16 +206,24 @@ def run_bench(
     )
     steps: list[dict[str, Any]] = []
     if find_spec("faiss") is not None:
-        from .bench_embeddings import expanded, indexing, state_with, synthetic
+        from .bench_embeddings import expanded, indexing, meeting, state_with, synthetic
 
-        depicted = state_with(collection, synthetic(pictures))
+        known = synthetic(pictures)
+        depicted = state_with(collection, known)
         measure_engine("expanded-top100", lambda q, c: expanded(depicted, 100, c)(q))
-        del depicted
+        tokens, meet = meeting(CANDIDATES)
+        measure("tokens-meet", lambda _: meet(), n=CANDIDATES, count=1)
+        there = state_with(collection, known, tokens)
+        measure_engine("tokens-top100", lambda q, c: expanded(there, 100, c)(q))
+        del depicted, known, there
         for step, call, kept in indexing(say):
             call()  # a network is built when it is first needed
             ms = 1e3 * best_time(call, 1)
             steps.append({"step": step, "ms": round(ms, 2), "bytes_per_picture": kept})
-            say(f"indexing: {step:14} {ms:10.1f} ms")
+            say(f"indexing: {step:24} {ms:10.1f} ms")
+    from .bench_cold import cold
+
+    starts = list(cold(lambda made: np.stack([describe(points, made) for points in photos]), preset, say))
     floats = codes[:SHORTLIST] * settings.component_scales
     plain = NativeEngine(floats, code_norms[:SHORTLIST], settings)
     plain.project(queries[0], X)
@@ -236,7 +245,7 @@ def run_bench(
         "preset": preset,
         "descriptors": source,
     }
-    return {"machine": machine, "rows": [asdict(row) for row in rows], "indexing": steps}
+    return {"machine": machine, "rows": [asdict(row) for row in rows], "indexing": steps, "cold": starts}
 
 
 COMPARED = {
@@ -248,6 +257,7 @@ COMPARED = {
     "exhaustive-top100": "exhaustive",
     "views-top100": "exhaustive",
     "expanded-top100": "exhaustive-top100",
+    "tokens-top100": "expanded-top100",
 }
 """What the time of a method is shown as a multiple of, measured with as many threads."""
 
@@ -268,6 +278,10 @@ def format_table(document: dict[str, Any]) -> str:
         f"indexing, {step['step']}: {step['ms']:.1f} ms a picture, {step['ms'] / steps[0]['ms']:.2f}x the "
         f"contours; {step['bytes_per_picture']} bytes"
         for step in steps
+    ]
+    lines[2:2] = [
+        f"cold start, {start['start']}: {start['ms']:.0f} ms of processor time, {start['pictures']} pictures"
+        for start in document["cold"]
     ]
     times = {(row["method"], row["threads"]): row["ms"] for row in rows if row["storage"] == "int8"}
     for row in rows:

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from ..contours.drawing import Sketch
 from ..embeddings import EmbeddingIndex, get_encoder
-from ..embeddings.encoders import TAUGHT
+from ..embeddings.encoders import TAUGHT, token_space
 from ..embeddings.pictures import Pictures
+from ..embeddings.tokens import ACROSS, Codes, DrawnTokens, TokenSpace, grid
 from ..errors import SketchseekError
 from ..search.collection import Collection
 from ..search.options import Options
@@ -43,18 +44,57 @@ class _Encoder:
 
     name, blend, reference = "efficientnet", 1.0, None
 
-    def __init__(self, drawing: NDArray[np.float32]) -> None:
-        self._drawing = drawing
+    def __init__(self, drawing: NDArray[np.float32], tokens: TokenSpace | None) -> None:
+        self._drawing, self.tokens = drawing, tokens
+        self._drawn = None if tokens is None else drawn_tokens(tokens)
 
     def drawing(self, strokes: object, kinds: object) -> NDArray[np.float32]:
         return self._drawing
 
+    def drawing_with_tokens(
+        self, strokes: object, kinds: object
+    ) -> tuple[NDArray[np.float32], list[DrawnTokens | None]]:
+        return self._drawing, [self._drawn] * 2
 
-def state_with(collection: Collection, pictures: Pictures) -> SearchState:
-    """A collection as a search sees it, with what its pictures depict."""
+
+class _Tokens:
+    """Tokens of any number of pictures, in the memory of a few."""
+
+    def __init__(self, space: TokenSpace) -> None:
+        rng = np.random.default_rng(0)
+        self._few = rng.integers(0, 256, (1000, space.bytes), np.uint8)
+        self._few[:, [-1 - 64, -1]] = grid(480, 640)
+
+    def __getitem__(self, ids: NDArray[np.int64]) -> Codes:
+        return self._few[ids % len(self._few)]
+
+
+def drawn_tokens(space: TokenSpace) -> DrawnTokens:
+    """The tokens of a drawing of 70 inked cells, about as many as drawings of photographs have."""
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((space.channels, ACROSS, ACROSS), np.float32)
+    ink = np.zeros((ACROSS, ACROSS), np.float32)
+    ink.ravel()[rng.permutation(ink.size)[:70]] = 0.2
+    drawn = space.draw(features, ink)
+    assert drawn is not None
+    return drawn
+
+
+def meeting(candidates: int) -> tuple[TokenSpace, Callable[[], object]]:
+    """The tokens of a drawing meet those of so many pictures."""
+    space = token_space("efficientnet")
+    assert space is not None
+    drawn, codes = drawn_tokens(space), _Tokens(space)[np.arange(candidates)]
+    return space, partial(drawn.meet, codes)
+
+
+def state_with(collection: Collection, pictures: Pictures, tokens: TokenSpace | None = None) -> SearchState:
+    """A collection as a search sees it, with what its pictures depict, and what is where in them."""
     n = len(collection)
-    encoder: Any = _Encoder(pictures.vectors(np.array([0]))[0])
-    embeddings = EmbeddingIndex(lambda: pictures, lambda _: encoder)
+    encoder: Any = _Encoder(pictures.vectors(np.array([0]))[0], tokens)
+    codes: Any = None if tokens is None else _Tokens(tokens)
+    version = "" if tokens is None else tokens.version
+    embeddings = EmbeddingIndex(lambda: pictures, lambda _: encoder, codes, version)
     return SearchState(
         collection,
         np.full(n, 400),
@@ -94,6 +134,9 @@ def indexing(say: Callable[[str], None]) -> Iterator[tuple[str, Callable[[], obj
             say(f"without {name}: {error}")
             continue
         yield name, partial(encoder, pixels), 2 * encoder.dimension
+        if encoder.tokens is not None:
+            kept = 2 * encoder.dimension + encoder.tokens.bytes
+            yield f"{name} with tokens", partial(encoder.with_tokens, pixels), kept
 
 
 def _picture() -> NDArray[np.uint8]:

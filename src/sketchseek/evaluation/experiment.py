@@ -19,7 +19,7 @@ from ..search.state import PictureContours, SearchState, state_of
 from ..shape.settings import Settings
 from ..shape.windows import MIN_OBJECT_SIZE
 from .datasets import DataSet
-from .extraction import contours_of_pictures
+from .extraction import contours_of_pictures, with_embedding
 from .scoring import SHOWN, QueryScore, RankedPhotos, score, summary
 
 if TYPE_CHECKING:
@@ -168,4 +168,8 @@ def _photos(
         Points(NOTHING, NOTHING, NOTHING, NOTHING, 400.0, 400.0), 400, 400, (0.0, 0.0, 400.0, 400.0)
     )
     failures = [str(c) for c in found if isinstance(c, SketchseekError)]
-    return tuple(blank if isinstance(c, SketchseekError) else c for c in found), failures
+    contours = [blank if isinstance(c, SketchseekError) else c for c in found]
+    if line_art:
+        paired = zip(data.photos, contours, strict=True)
+        contours = [c if c is blank else with_embedding(path, c) for path, c in paired]
+    return tuple(contours), failures

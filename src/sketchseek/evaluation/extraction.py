@@ -10,6 +10,7 @@ import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -19,8 +20,10 @@ from .. import contours, system
 from ..contours.detectors import EdgeDetector, get_detector
 from ..contours.points import Points
 from ..embeddings.cache import load_arrays, save_arrays
+from ..embeddings.icons import stored_embedding, weights
 from ..errors import SketchseekError
 from ..search.state import PictureContours
+from ..sources.picture import load_picture
 
 
 def cache_folder() -> Path:
@@ -116,6 +119,28 @@ def _code() -> str:
     package = Path(contours.__file__).parent
     sources = sorted(package.rglob("*.py"))
     return hashlib.sha256(b"".join(f.read_bytes() for f in sources)).hexdigest()[:16]
+
+
+def with_embedding(path: Path, known: PictureContours) -> PictureContours:
+    """Contours with what an index keeps of what the icon network sees, remembered between runs."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return known
+    key = hashlib.sha256(f"{_network()} {known.is_line_art} ".encode() + content).hexdigest()
+    kept = cache_folder().parent / "embeddings" / key[:2] / f"{key[2:]}.embedding"
+    found = load_arrays(kept)
+    if found is None:
+        pixels = load_picture(content).pixels
+        embedding = stored_embedding(pixels, is_line_art=known.is_line_art)
+        found = {"embedding": np.frombuffer(embedding, np.int8)}
+        save_arrays(kept, **found)
+    return replace(known, embedding=found["embedding"].tobytes())
+
+
+@cache
+def _network() -> str:
+    return hashlib.sha256(weights()).hexdigest()[:16]
 
 
 def _load(path: Path) -> PictureContours | None:

@@ -6,7 +6,7 @@
 | constant components of the maps | whole | lowered (`Settings.paper`) |
 | points of a drawing | weight 1 | less inside its outline (`contours/outline.py`) |
 | line art among the pictures | edges are detected, as everywhere | lines are followed, margins cut off |
-| score | cosine | normalised where the drawing lies; a mirrored hit counts less (docs/clutter.md) |
+| score | cosine | normalised where the drawing lies; mirrored hits count less (docs/explanation/clutter.md) |
 | query expansion | plain mean of the first n, 64 bytes a picture as 64 x 8 bits | `embeddings/expansion.py` |
 """
 

@@ -31,10 +31,12 @@ class IndexedPicture:
     min_object_size: float | None
     expanded: bool
     keyworded: bool = True
+    embedded: bool = True
 
     def lacks(self, *, expand: bool, min_object_size: float) -> bool:
         """Whether it lacks something that is wanted."""
-        return (expand and self.lacks_expansion) or self.lacks_windows(min_object_size) or self.lacks_keywords
+        seen = self.lacks_keywords or self.lacks_embedding
+        return (expand and self.lacks_expansion) or self.lacks_windows(min_object_size) or seen
 
     def lacks_windows(self, min_object_size: float) -> bool:
         """Whether it is a picture with other windows than those for things as small as that."""
@@ -44,6 +46,11 @@ class IndexedPicture:
     def lacks_keywords(self) -> bool:
         """Whether it is a picture in which nobody has looked for keywords."""
         return self.failure is None and not self.keyworded
+
+    @property
+    def lacks_embedding(self) -> bool:
+        """Whether it is a picture that the icon network has not been shown."""
+        return self.failure is None and not self.embedded
 
     @property
     def lacks_expansion(self) -> bool:
@@ -56,8 +63,8 @@ class Changes:
     """What is to be done, and what isn't.
 
     new : pictures that the index doesn't know. changed : those whose size or time is another.
-    incomplete : those as they were that lack views, keywords or the descriptor for expansion, as the altered
-        may.
+    incomplete : those as they were that lack views, keywords, the embedding or the descriptor for expansion,
+        as the altered may.
     unchanged : those to leave. vanished : those that are no longer there. duplicates : further rows of one
         path.
     """

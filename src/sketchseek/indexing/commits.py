@@ -17,7 +17,7 @@ from ..errors import DamagedError, SketchseekError
 from ..sources.objects import Stat
 from ..storage.durable import uninterrupted
 from ..storage.location import reading
-from ..storage.schema import Expansion, schema_of, thumbnail_sum
+from ..storage.schema import EMBEDDING, Expansion, schema_of, thumbnail_sum
 from ..storage.store import Change, Store
 from .changes import IndexedPicture
 from .report import Report
@@ -63,7 +63,8 @@ class _Decided:
 
 def read_known(store: Store) -> list[IndexedPicture]:
     """What the table knows, without vectors."""
-    columns = {name: name for name in _COLUMNS} | {"keyworded": "keywords IS NOT NULL"}
+    columns = {name: name for name in _COLUMNS}
+    columns |= {"keyworded": "keywords IS NOT NULL", "embedded": f"{EMBEDDING} IS NOT NULL"}
     wanted = store.config.wanted
     if wanted is not None:
         columns["expanded"] = " AND ".join(f"{name} IS NOT NULL" for name in _filled(wanted))
@@ -74,7 +75,7 @@ def read_known(store: Store) -> list[IndexedPicture]:
 def _known_of(table: pa.Table) -> list[IndexedPicture]:
     lists = {name: table[name].to_pylist() for name in table.column_names}
     expanded = lists.get("expanded") or [False] * len(table)
-    columns = (*(lists[name] for name in _COLUMNS), expanded, lists["keyworded"])
+    columns = (*(lists[name] for name in _COLUMNS), expanded, lists["keyworded"], lists["embedded"])
     return [IndexedPicture(*row) for row in zip(*columns, strict=True)]
 
 
@@ -202,7 +203,8 @@ class Commits:
             if isinstance(item, Unchanged):
                 if row is None or row.digest != item.digest:
                     continue
-                lacked = any(x is not None for x in (item.expansion, item.shape, item.keywords))
+                found = (item.expansion, item.shape, item.keywords, item.embedding)
+                lacked = any(x is not None for x in found)
                 if lacked or (item.size, item.modified) != (row.size, row.modified):
                     rewritten[row.id] = item
                 elif row.failure is None:
@@ -260,6 +262,7 @@ class Commits:
                 for name, value in zip(columns, (item.expansion, item.tokens), strict=False):
                     row[name] = value or row[name]
                 row["keywords"] = row["keywords"] if item.keywords is None else item.keywords
+                row[EMBEDDING] = row[EMBEDDING] if item.embedding is None else item.embedding
                 if item.shape is not None:
                     row.update(item.shape.columns())
                 if row["failure"] is not None:
@@ -271,8 +274,8 @@ class Commits:
                 else:
                     decided.unchanged += 1
             expanded = wanted is not None and all(row[name] is not None for name in _filled(wanted))
-            keyworded = row["keywords"] is not None
-            values = [*(row[name] for name in _COLUMNS), expanded, keyworded]
+            looked = (row["keywords"] is not None, row[EMBEDDING] is not None)
+            values = [*(row[name] for name in _COLUMNS), expanded, *looked]
             decided.known.append(IndexedPicture(*values))
         return table_of(rows, self._store)
 
@@ -327,7 +330,11 @@ def _filled(wanted: Expansion) -> Sequence[str]:
 def _row(identifier: str, item: Described | Failed, columns: Sequence[str]) -> dict[str, Any]:
     """columns : where what the network has seen goes."""
     row: dict[str, Any] = {"id": identifier, "width": 0, "height": 0, "failure": None}
-    names = {"reason": "failure", **dict(zip(("expansion", "tokens"), columns, strict=False))}
+    names = {
+        "reason": "failure",
+        "embedding": EMBEDDING,
+        **dict(zip(("expansion", "tokens"), columns, strict=False)),
+    }
     for name in item.__slots__:
         row[names.get(name, name)] = getattr(item, name)
     if isinstance(item, Described):

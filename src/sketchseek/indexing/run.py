@@ -209,6 +209,7 @@ def _tasks(changes: Changes, config: IndexConfig) -> Iterator[Task]:
             lacks_expansion=config.wanted is not None and row.lacks_expansion,
             lacks_windows=row.lacks_windows(config.min_object_size),
             lacks_keywords=row.lacks_keywords,
+            lacks_embedding=row.lacks_embedding,
         )
 
 

@@ -32,6 +32,7 @@ class Task:
     lacks_expansion : what the index knows lacks the descriptor for expansion or tokens, which are wanted.
     lacks_windows : it has other windows than those that are wanted.
     lacks_keywords : nobody has looked for keywords in it.
+    lacks_embedding : the icon network has not been shown it.
     data, stat, original : of a picture that lives elsewhere, its bytes, what they are compared by, and the
         size (width, height) of the original, of which they may be a smaller copy; 0 where nobody says.
     """
@@ -41,6 +42,7 @@ class Task:
     lacks_expansion: bool = False
     lacks_windows: bool = False
     lacks_keywords: bool = False
+    lacks_embedding: bool = False
     data: bytes | None = None
     stat: Stat | None = None
     original: tuple[int, int] = (0, 0)
@@ -78,7 +80,7 @@ class PictureShape:
 class Described:
     """A picture's row. `expansion` is raw bytes, of float16; `tokens` are made in the same look.
 
-    keywords : of the file's metadata, one a line.
+    keywords : of the file's metadata, one a line. embedding : of line art and flat art, else no bytes.
     """
 
     path: bytes
@@ -92,6 +94,7 @@ class Described:
     expansion: bytes | None
     tokens: bytes | None = None
     keywords: str = ""
+    embedding: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +109,7 @@ class Unchanged:
     shape: PictureShape | None = None
     tokens: bytes | None = None
     keywords: str | None = None
+    embedding: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,10 +191,12 @@ class Reader:
         try:
             if content.digest == task.digest:
                 looked = self._read_alone(content.data) if task.lacks_expansion else (None, None)
-                shape = self._shape(self._contours(content.data, task)) if task.lacks_windows else None
+                seen = self._contours(content.data, task) if task.lacks_windows else None
+                shape = None if seen is None else self._shape(seen)
+                embedding = _embedding(content.data, seen) if task.lacks_embedding else None
                 keywords = _keywords(content.data) if task.lacks_keywords else None
                 stat = content.size, content.modified, content.digest
-                return Unchanged(task.path, *stat, looked[0], shape, looked[1], keywords)
+                return Unchanged(task.path, *stat, looked[0], shape, looked[1], keywords, embedding)
             return self._describe(task, content)
         except SketchseekError as error:
             digest = b"" if machine_failed(error) else content.digest
@@ -281,7 +287,22 @@ class Reader:
             expansion=expansion,
             tokens=tokens,
             keywords=_keywords(content.data),
+            embedding=_embedding(content.data, contours),
         )
+
+
+def _embedding(data: bytes, seen: Contours | None) -> bytes:
+    """What the icon network sees in a file, in which somebody has seen contours or not."""
+    from ..contours.line_art import is_line_art
+    from ..embeddings.icons import stored_embedding
+    from ..sources.picture import THUMBNAIL_SIDE, load_picture
+    from ..sources.svg import is_svg, svg_lines
+
+    if seen is not None:
+        return stored_embedding(seen.picture.pixels, is_line_art=seen.is_line_art)
+    lines = svg_lines(data, "The picture") if is_svg(data) else None
+    pixels = load_picture(data, THUMBNAIL_SIDE).pixels if lines is not None else load_picture(data).pixels
+    return stored_embedding(pixels, is_line_art=lines is not None or is_line_art(pixels))
 
 
 def _keywords(data: bytes) -> str:

@@ -44,8 +44,8 @@ _BLOCK = re.compile(r"blocks\.\d{1,4}\.")
 def canonical(tensors: Tensors) -> Tensors:
     """The weights by their authors' names, as float16, whatever file they came in.
 
-    float16 loses nothing that can be measured (docs/expansion.md), and so one network has one digest, be it
-    stored in four bytes a number or in two.
+    float16 loses nothing that can be measured (docs/research/expansion.md), so one network has one digest,
+    be it stored in four bytes a number or in two.
     """
     try:
         found = _named(tensors)

@@ -12,16 +12,18 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..shape.engine import Ids, _engine
 from ..shape.engine.ids import is_among
 from ..shape.engine.native import thread_count
 from ..shape.query import Query, turns
 from .core import CORE
-from .ranking import Ranking, best_first, rank
+from .ranking import Ranking, best_first, located, rank
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..contours.points import Points
     from .network_evidence import NetworkEvidence
     from .options import Options
@@ -40,6 +42,9 @@ class Candidates:
     placed : the best row of each picture and where the drawing is in it, best first.
     pictures : (n,) by number, as something beyond the shape has ordered them, by `order` (n,);
         `network_evidence` is what a network says of them.
+
+    With rows and placed, and with pictures as evidence alone: how much all resemble the drawing, as the icon
+    network sees it.
     """
 
     rows: Ids | None = None
@@ -47,17 +52,21 @@ class Candidates:
     pictures: Ids | None = None
     order: NDArray[np.floating[Any]] | None = None
     network_evidence: NetworkEvidence | None = None
+    resemblance: _engine.Resemblance | None = None
 
 
 class ShapeScores:
     """A drawing's plain scores for the pictures of a view, computed where they are asked for.
 
+    strokes : what was drawn; None where that is not known, or is no drawing.
     among : the pictures to choose from, by number, ascending; None for all. These are compared exactly,
         whatever the method.
     """
 
-    def __init__(self, state: SearchState, points: Points, options: Options) -> None:
-        self.state, self.points, self.options = state, points, options
+    def __init__(
+        self, state: SearchState, points: Points, options: Options, strokes: Sequence[ArrayLike] | None = None
+    ) -> None:
+        self.state, self.points, self.options, self._strokes = state, points, options, strokes
         self.among = None if options.folder is None else state.folders.under(options.folder)
         self.method = options.method or state.method
         self._is_native = state.collection.host is state.collection.engine
@@ -88,6 +97,25 @@ class ShapeScores:
         """The same for the core, over rows that are in this process."""
         return drawn_for(self.state, self.points, self.options)
 
+    @cached_property
+    def resemblance(self) -> _engine.Resemblance | None:
+        """How much the pictures resemble the drawing, as the icon network sees both.
+
+        None where that has no say: in other collections than of line art or flat art, for a drawing that is
+        turned, for shape alone, and for the paper's ways.
+        """
+        options, icons = self.options, self.state.icons
+        by_shape = (
+            options.blend == 0
+            or options.local_normalization == 0
+            or options.method not in (None, "exhaustive")
+        )
+        if icons is None or self._strokes is None or by_shape or options.degrees:
+            return None
+        from ..embeddings.icons import embed_drawing
+
+        return icons.resemblance(embed_drawing(self._strokes)) or None
+
     @property
     def threads(self) -> int:
         """How many may work at a time."""
@@ -98,11 +126,22 @@ class ShapeScores:
         k, collection = min(k + len(rejected), len(self)), self.state.collection
         if self.among is None and self.method != "exhaustive":
             placed = rank(collection, self.query, method=self.method, k=k, **self.options.ranking)
-            return Candidates(placed=placed.take(np.flatnonzero(~is_among(placed.ids, rejected))))
+            more = self._resembling(placed.ids)
+            placed = placed + located(collection, self.query, more) if len(more) else placed
+            placed = placed.take(np.flatnonzero(~is_among(placed.ids, rejected)))
+            return Candidates(placed=placed, resemblance=self.resemblance)
         rows = self._rows(k)
+        rows = np.concatenate([rows, collection.rows_of(self._resembling(collection.pictures[rows]))])
         if len(rejected):
             rows = rows[~is_among(collection.pictures[rows], rejected)]
-        return Candidates(rows=rows)
+        return Candidates(rows=rows, resemblance=self.resemblance)
+
+    def _resembling(self, known: NDArray[np.integer[Any]]) -> Ids:
+        """The pictures that resemble the drawing most, but for those that are known."""
+        if self.resemblance is None:
+            return np.zeros(0, np.int64)
+        most = self.resemblance.most()
+        return most[~is_among(most, known) & (True if self.among is None else is_among(most, self.among))]
 
     def _rows(self, k: int) -> Ids:
         collection = self.state.collection

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .state import SearchState
 
 ALIKE = 0.7
-"""The cosine of what two pictures depict from which on one stands for the other (docs/expansion.md)."""
+"""The cosine of what two pictures show from which one stands for the other (docs/research/expansion.md)."""
 
 
 def with_likeness(hits: Hits, state: SearchState) -> Hits:

@@ -31,9 +31,9 @@ class Options:
         where the method would not look at them. Without a method a search is exact while that takes less
         than a blink; beyond that, and where a network's opinion is blended in, the paper's two stages name
         candidates.
-    local_normalization : strength of the local normalisation, in [0, 1); see docs/clutter.md. 0 is the
-        paper's cosine.
-    coverage : what it counts that all of the drawing is there, 0 for nothing; see docs/views.md.
+    local_normalization : strength of the local normalisation, in [0, 1); see docs/explanation/clutter.md.
+        0 is the paper's cosine.
+    coverage : what it counts that all of the drawing is there, 0: nothing; see docs/explanation/windows.md.
     threads : None for one a core.
     """
 

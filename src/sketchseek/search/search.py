@@ -61,7 +61,7 @@ def search(state: SearchState, sketch: Sketch | None, options: Options) -> Hits:
         hits = hits_of(state, sketch, answer, options.offset)
     else:
         found = hits_of(state, turned.sketch, turned.answer, options.offset)
-        hits = Hits((turned.told_of(sketch, hit) for hit in found), found.present)
+        hits = found.others(turned.told_of(sketch, hit) for hit in found)
     if heard is None:
         return hits
     from .words import unused_words, with_names
@@ -114,7 +114,8 @@ def candidates(
     heard: WordScores | None = None,
 ) -> tuple[ShapeScores, Candidates]:
     """The drawing's scores, and the pictures that may show it: by shape, or by everything there is."""
-    shape = ShapeScores(state, sketch.points, options)
+    strokes = sketch.strokes if sketch.picture is None else None
+    shape = ShapeScores(state, sketch.points, options, strokes)
     k = min(max(options.k, (count or 0) - options.offset), len(state))  # the engine's numbers end somewhere
     offset = min(options.offset, len(state))
     rejected = np.array([state.number(name) for name in options.rejected], np.int64)
@@ -123,7 +124,7 @@ def candidates(
         from .words import by_names
 
         ids, score = by_names(shape, heard, _engine.judged(k, offset, len(shape)), rejected)
-        return shape, Candidates(pictures=ids, order=score)
+        return shape, Candidates(pictures=ids, order=score, resemblance=shape.resemblance)
     if embeddings is None:
         return shape, shape.candidates(_engine.wanted(k, offset, len(shape)), rejected)
     judged = _engine.judged(k, offset, len(shape))
@@ -136,7 +137,7 @@ def hits_of(state: SearchState, sketch: Sketch, answer: Answer, offset: int = 0)
     for i, mine in groupby(answer.places.tolist(), key=itemgetter(PLACE.index("hit"))):
         places = [dict(zip(PLACE, row, strict=True)) for row in mine]
         hits.append(_hit(state, sketch, offset + int(i) + 1, places))
-    return Hits(hits, answer.present)
+    return Hits(hits, answer.present, answer.first_page, answer.verdict)
 
 
 def _hit(state: SearchState, sketch: Sketch, rank: int, places: list[dict[str, float]]) -> Hit:
@@ -205,10 +206,11 @@ def _by_everything(
         among=shape.among,
         meet=meet,
         words=heard,
+        resemblance=shape.resemblance,
         threads=shape.threads,
     )
     if encoder is None or drawing is None or encoder.reference is None:
-        return Candidates(pictures=ids, order=score)
+        return Candidates(pictures=ids, order=score, resemblance=shape.resemblance)
     others = nearest[~is_among(nearest, ids[:PAGE])]
     both = pictures.rows(np.concatenate([ids, others]))
     network_evidence = NetworkEvidence.of(
@@ -222,7 +224,9 @@ def _by_everything(
         reference=encoder.reference,
         photograph=sketch.picture is not None,
     )
-    return Candidates(pictures=ids, order=score, network_evidence=network_evidence)
+    return Candidates(
+        pictures=ids, order=score, network_evidence=network_evidence, resemblance=shape.resemblance
+    )
 
 
 def _default_blend(state: SearchState, sketch: Sketch, encoder: PictureEncoder) -> float:

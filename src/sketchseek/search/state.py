@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..contours.points import Box, Points
+from ..embeddings.icons import DIMENSION
 from ..errors import SketchseekError
 from ..shape.engine import Ids, _engine
 from ..shape.windows import MIN_OBJECT_SIZE, shares, windows_of
@@ -27,13 +28,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PictureContours:
-    """What an index keeps of a picture: its points, its upright size and what part of it they show."""
+    """What an index keeps of a picture: its points, its upright size and what part of it they show.
+
+    embedding : of line art and flat art what the icon network sees, as an index stores it; else no bytes.
+    """
 
     points: Points
     width: int
     height: int
     frame: Box
     """In pixels: all of a photograph, the ink of line art."""
+    embedding: bytes = b""
 
     @classmethod
     def whole(cls, points: Points, pixels: NDArray[np.uint8]) -> PictureContours:
@@ -56,6 +61,7 @@ class SearchState:
     width, height : (n,) int, of the upright originals.
     frames : (rows, 4) x0, y0, x1, y1 of the part of its picture that each row describes, in its pixels.
     is_line_art : (n,) bool; line art has no clutter.
+    icon_codes : (n, 128) int8, what the icon network sees in line art and flat art, zeros for others.
     ids : (n,) bytes, each picture's name in the collection.
     path : number -> the picture's absolute path or URI.
     thumbnail : id -> a small WebP.
@@ -74,6 +80,7 @@ class SearchState:
     path: Callable[[int], str]
     thumbnail: Callable[[str], bytes]
     keywords: Callable[[int], str] = lambda _: ""
+    icon_codes: NDArray[np.int8] | None = None
     load_embeddings: Callable[[], EmbeddingIndex | None] = lambda: None
     method: str = "exhaustive"
     _loading: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
@@ -107,6 +114,12 @@ class SearchState:
             host.collection, layout.settings, layout.pictures, layout.frames, layout.synthetic
         )
 
+    @cached_property
+    def icons(self) -> _engine.IconEmbeddings | None:
+        """The embeddings, ready to be compared, where most pictures are line art or flat art."""
+        known = None if self.icon_codes is None else _engine.IconEmbeddings(self.icon_codes)
+        return known if known is not None and known.speak else None
+
     def part(
         self, ids: Ids, load_embeddings: Callable[[], EmbeddingIndex | None] = lambda: None
     ) -> SearchState:
@@ -119,6 +132,7 @@ class SearchState:
             height=self.height[ids],
             frames=self.frames[rows],
             is_line_art=self.is_line_art[ids],
+            icon_codes=None if self.icon_codes is None else self.icon_codes[ids],
             ids=[self.ids[i] for i in ids],
             path=lambda number: self.path(int(ids[number])),
             keywords=lambda number: self.keywords(int(ids[number])),
@@ -169,6 +183,8 @@ def state_of(
     pictures = np.repeat(np.arange(len(parts)), [len(mine) for mine in parts])
     points = (part.points for mine in parts for part in mine)
     is_line_art = np.array([c.is_line_art for c in contours])
+    rows = [c.embedding or bytes(DIMENSION) for c in contours]
+    icon_codes = np.frombuffer(b"".join(rows), np.int8).reshape(len(rows), DIMENSION)
     return SearchState(
         Collection.of(
             points, settings, storage, pictures=pictures, shares=shares(frames, pictures, is_line_art)
@@ -179,6 +195,7 @@ def state_of(
         is_line_art=is_line_art,
         ids=[str(i).encode() for i in range(len(contours))],
         path=path,
+        icon_codes=icon_codes,
         thumbnail=_no_thumbnail,
         load_embeddings=lambda: embeddings,
     )

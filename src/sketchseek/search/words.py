@@ -18,12 +18,14 @@ from ..contours.drawing import Sketch
 from ..contours.points import Points
 from ..embeddings import default_expand, rerank
 from ..embeddings.expansion import NAMED
+from ..embeddings.icons import BLEND
 from ..embeddings.pictures import COMPARED
 from ..errors import NoDescriptorError
 from ..shape.engine import Ids
 from ..shape.engine.ids import distinct, is_among
 from ..shape.engine.native import products, thread_count
 from ..words import Dictionary, Meaning, Named, class_directions, content_words, query_vector
+from .core import CLOSEST, LIKELY
 from .hit import Hit, Hits
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ _CALLED = 0.75  # of a name: from here on a picture is called what was said
 _LEAST = 0.3  # of a name: less is by chance
 _UNSEEN, _SEEN = 0.1, 0.3  # strengths of meanings that say nothing of a picture, and all
 _COMMON = 0.7  # what counts against pictures of known classes, for a word that is none
+_LIKELY = 0.5
 _STEEP, _HALF = 1.5, 2.0  # of a word's confidence: a logistic of z-scores, not calibrated
 _BATCH = 4096
 _BACKGROUND = 1024  # pictures that say what a usual score is
@@ -202,26 +205,34 @@ def search_words(state: SearchState, options: Options, heard: WordScores) -> Hit
         for rank, (number, chance) in enumerate(zip(ids, confidence, strict=True), 1)
     ]
     present = float(confidence[0]) if len(ids) else 0.0
-    return with_names(Hits(hits[options.offset :], present), state, heard)
+    # No word is so well understood that its absence could be told.
+    verdict = LIKELY if present >= _LIKELY else CLOSEST
+    return with_names(Hits(hits[options.offset :], present, present, verdict), state, heard)
 
 
 def with_names(hits: Hits, state: SearchState, heard: WordScores) -> Hits:
     """The same hits, those whose names matched with the word that did."""
-    named = Hits(replace(hit, matched=heard.matched(state.number(hit.id))) for hit in hits)
-    named.present = hits.present
-    return named
+    return hits.others(replace(hit, matched=heard.matched(state.number(hit.id))) for hit in hits)
 
 
 def by_names(shape: ShapeScores, heard: WordScores, count: int, rejected: Ids) -> tuple[Ids, Vector]:
     """The best pictures by the drawing's shape and by names, where nothing else is known: ids and scores."""
     n = len(shape.state)
     pool = np.arange(n) if shape.among is None else shape.among
+    resemblance = shape.resemblance
     if len(pool) >= COMPARED:
-        named = distinct(np.concatenate([shape.best(2 * count), heard.best(count)]))
+        most = [] if resemblance is None else [resemblance.most()]
+        named = distinct(np.concatenate([shape.best(2 * count), heard.best(count), *most]))
         pool = named[is_among(named, pool)]
     pool = pool[~is_among(pool, rejected)]
-    background = shape.at(np.arange(0, n, -(-n // _BACKGROUND)))
-    score = _z(shape.at(pool), background) + np.float32(NAMED) * heard.named(pool)
+    background = np.arange(0, n, -(-n // _BACKGROUND))
+    shaped = shape.at(background)
+
+    def drawn(ids: Ids, score: Vector) -> Vector:
+        seen = 0.0 if resemblance is None else np.float32(BLEND) * resemblance.at(ids)
+        return _z(score, shaped) + seen
+
+    score = _z(drawn(pool, shape.at(pool)), drawn(background, shaped)) + np.float32(NAMED) * heard.named(pool)
     order = np.argsort(-score, kind="stable")[:count]
     return pool[order], score[order]
 

@@ -80,7 +80,7 @@ class Library:
         self._lock_items = threading.Lock()
 
     def index(self) -> Index | None:
-        """The newest version; None where there is no index yet.
+        """The newest version; None where there is not an index yet.
 
         Going to a newer one may take a while: whoever comes then is given the one before.
         """
@@ -129,7 +129,7 @@ class Library:
         return f"sketchseek index ~/Pictures --index {shlex.quote(str(Location(self.where)))}"
 
     def info(self) -> dict[str, Any]:
-        """As `sketchseek info` prints it; with `pictures` 0 where there is no index yet."""
+        """As `sketchseek info` prints it; with `pictures` 0 where there is not an index yet."""
         index = self._there()
         nothing = {"pictures": 0, "bytes": 0, "preset": None, "detector": None, "expansion": None}
         known = index.info() if index is not None else {**nothing, "version": 0, "settings": {}}
@@ -201,7 +201,7 @@ class Library:
         path, _ = self.locate(identifier)
         volume, page = volume_and_page(path)
         if page is None:
-            raise NoPictureError("This picture is no page of a volume.")
+            raise NoPictureError("This picture is not a page of a volume.")
         try:
             file = open_regular(volume, limit=MAX_VOLUME_BYTES)
         except (OSError, SketchseekError):

@@ -94,8 +94,8 @@ def checked_prefix(prefix: str) -> str:
     bare = prefix.rstrip("/")
     if bare and not is_prefix(bare):
         raise SketchseekError(
-            f"The prefix {prefix!r} is no path such as /draw: a slash, letters, digits and -._~ are allowed, "
-            f"and not {', '.join('/' + name for name in OWN)}."
+            f"The prefix {prefix!r} is not a path such as /draw: a slash, letters, digits and -._~ are "
+            f"allowed, and not {', '.join('/' + name for name in OWN)}."
         )
     return bare
 

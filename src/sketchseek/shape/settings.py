@@ -21,10 +21,12 @@ RADIANS = np.pi / FRAME
 PRESETS = {"compact": (5, 2), "precise": (6, 3), "full": (8, 3)}
 """Frequencies of the spatial and the orientation map, as the paper writes them: (|Omega_x|, |Omega_phi|)."""
 DEFAULT_PRESET = "precise"
-"""It finds more than `compact` on every development set (docs/results.md), for 2.5 times the room."""
+"""It finds more than `compact` on every development set (docs/research/results.md), for 2.5 times as much."""
 SCALES = (1.0, 0.8, 0.6)
 SIGMA = 0.20  # of the kernel at full size, in radians; it shrinks with the scale: .20, .16, .12
-ORIENTATION_SIGMA = 0.5  # on the doubled angle; the paper's is .8. Chosen on the dev sets: docs/results.md
+ORIENTATION_SIGMA = (
+    0.5  # on the doubled angle; the paper's is .8. Chosen on the dev sets: docs/research/results.md
+)
 ORIENTATION_CONSTANT = 0.5
 """Share kept of the orientation map's constant component, the contours' mass whatever their direction."""
 SPATIAL_CONSTANT = 0.75

@@ -11,7 +11,6 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import entry_points
 from typing import Any, Protocol
 
 from ..errors import SketchseekError
@@ -75,6 +74,8 @@ class Kept(Protocol):
 @cache
 def schemes() -> dict[str, str]:
     """Schemes of addresses, and the source that each has: "module:class"."""
+    from importlib.metadata import entry_points  # of a mail reader's weight, and every search passes here
+
     known = {"https": "sketchseek.sources.iiif:IIIF", "http": "sketchseek.sources.iiif:IIIF"}
     return {**{entry.name: entry.value for entry in entry_points(group=GROUP)}, **known}
 

@@ -148,7 +148,7 @@ def check_address(url: str) -> None:
         parts = urlsplit(url)
         host = parts.hostname or ""
     except ValueError:
-        raise SketchseekError(f"{url!r} is no address.") from None
+        raise SketchseekError(f"{url!r} is not an address.") from None
     if parts.scheme == "https" and host:
         return
     if parts.scheme == "http" and is_loopback(host):

@@ -60,12 +60,12 @@ class IIIF:
         if document is None and before is not None:
             return before
         if not isinstance(document, dict):
-            raise SketchseekError(f"{url} is no IIIF manifest or collection.")
+            raise SketchseekError(f"{url} is not a IIIF manifest or collection.")
         try:
             leads, items = self._understood(document, url, root)
         except STRANGE as error:
             raise SketchseekError(
-                f"{url} is no IIIF manifest or collection that can be understood."
+                f"{url} is not a IIIF manifest or collection that can be understood."
             ) from error
         known = {"tags": tags, "leads": leads, "items": items}
         kept.put(f"iiif {url}", known)
@@ -81,7 +81,7 @@ class IIIF:
             return [_id(part) for part in parts if _id(part)], []
         if kind == "OrderedCollection":
             return self._changed(document, root), []
-        raise SketchseekError(f"{url} is no IIIF manifest or collection.")
+        raise SketchseekError(f"{url} is not a IIIF manifest or collection.")
 
     def _changed(self, stream: Json, root: str) -> list[str]:
         """The manifests that a stream of changes leaves, newest first."""

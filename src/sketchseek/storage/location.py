@@ -35,7 +35,7 @@ class Location:
             self.text.encode()
         except UnicodeEncodeError:
             raise OtherPlaceError(
-                f"The name of the index folder {os.fsencode(self.text)!r} is no text (UTF-8)."
+                f"The name of the index folder {os.fsencode(self.text)!r} is not text (UTF-8)."
             ) from None
 
     def __str__(self) -> str:
@@ -196,7 +196,7 @@ def _is_torn(manifest: Path) -> bool:
 
 def no_index(location: Location) -> SketchseekError:
     """The sentence for a place where no index is."""
-    return NoIndexError(f"There is no index in {location}.")
+    return NoIndexError(f"There is not an index in {location}.")
 
 
 def unreadable(location: Location, error: BaseException) -> SketchseekError:
@@ -228,7 +228,7 @@ def refused(location: Location, error: BaseException) -> SketchseekError | None:
     if re.search("Generic S3 error", text):  # whatever it is, it says nothing about the index
         return unreadable(location, error)
     if "provider" in text and "scheme" in text:
-        return SketchseekError(f"{location} is no place for an index: its kind of URI is not known.")
+        return SketchseekError(f"{location} is not a place for an index: its kind of URI is not known.")
     return None
 
 

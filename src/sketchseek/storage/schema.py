@@ -19,12 +19,15 @@ from ..shape.windows import MIN_OBJECT_SIZE, WHOLE
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 OLDEST_SCHEMA = 2
 WITH_SLOTS = 100
 """Added to the number where columns have a slot in their names, or two networks theirs: older programs
 refuse that."""
 SLOTS = ("", "_2")
+EMBEDDING = "icon_embedding"
+"""The column of embeddings of line art and flat art (`embeddings.icons`)."""
+EMBEDDING_BYTES = 128
 METADATA_KEY = b"sketchseek"
 
 
@@ -158,6 +161,9 @@ def schema_of(config: IndexConfig) -> pa.Schema:
             pa.field("smallest", pa.float64()),  # what the views were made for
             pa.field(tokens, pa.binary()),  # what is where in the picture; all of one length
             pa.field("keywords", pa.string()),  # of the file's metadata, one a line; null: nobody looked
+            # what the icon network sees, a byte a number; none: it is no such picture; null: nobody looked.
+            # Another network's go into another column.
+            pa.field(EMBEDDING, pa.binary()),
             *(pa.field(name, pa.binary()) for name in coming),
         ],
         metadata={METADATA_KEY: config.to_json().encode()},
@@ -248,5 +254,6 @@ ADDED = (
     Added(4, "smallest", ("id",), _whole),
     Added(5, "tokens", ("id",), _no_bytes),
     Added(6, "keywords", ("id",), _no_text),
+    Added(7, EMBEDDING, ("id",), _no_bytes),
 )
 """From the oldest to the newest; a later one may be derived from an earlier one."""

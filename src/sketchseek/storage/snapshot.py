@@ -25,7 +25,7 @@ from ..shape.descriptor import norms
 from .checksum import checksum, checksum_of_part, digest
 from .durable import exclusive, replace_file
 from .location import Location
-from .schema import IndexConfig, schema_of, settings_of
+from .schema import EMBEDDING, EMBEDDING_BYTES, IndexConfig, schema_of, settings_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,6 +48,7 @@ class Snapshot:
     ids : (n,) bytes. paths : (m,) uint8, all paths after one another; path_ends : (n,) where each ends.
     keywords, keyword_ends : the same of keywords, in UTF-8, one a line.
     width, height : (n,) int32. is_line_art : (n,) bool. views : (n,) int32, how many each has.
+    icon_codes : (n, 128) int8 of line art and flat art, zeros for others.
     codes : (v, D) int8. norms : (v, S, 3) float32.
     frames : (v, 4) float32, x0, y0, x1, y1 of the part of its picture that each describes, in its pixels.
     expansion : (n, E) float16, NaN for a picture that has none, or None.
@@ -69,6 +70,7 @@ class Snapshot:
     width: NDArray[np.int32]
     height: NDArray[np.int32]
     is_line_art: NDArray[np.bool_]
+    icon_codes: NDArray[np.int8]
     views: NDArray[np.int32]
     codes: NDArray[np.int8]
     norms: NDArray[np.float32]
@@ -112,6 +114,7 @@ class Snapshot:
                 "window_frames": self.frames[others].tobytes(),
                 "smallest": self.config.min_object_size,
                 "keywords": self.keywords_of(number),
+                EMBEDDING: self.icon_codes[number].tobytes() if self.icon_codes[number].any() else None,
                 **self._depicted(number),
             }
 
@@ -313,6 +316,7 @@ _LAYOUT: dict[str, tuple[str, Callable[[IndexConfig], tuple[int, ...]]]] = {
     "width": ("<i4", lambda _: ()),
     "height": ("<i4", lambda _: ()),
     "is_line_art": ("|b1", lambda _: ()),
+    "icon_codes": ("|i1", lambda _: (EMBEDDING_BYTES,)),
     "views": ("<i4", lambda _: ()),
     "codes": ("|i1", lambda config: (config.dimension,)),
     "norms": ("<f4", lambda config: (config.n_norms // 3, 3)),
@@ -372,7 +376,17 @@ def read_pictures(
 
     vectors : with codes, norms and expansion. part : of those pictures, only these, in the table's order.
     """
-    columns = ["id", "path", "width", "height", "is_line_art", "frame", "window_frames", "keywords"]
+    columns = [
+        "id",
+        "path",
+        "width",
+        "height",
+        "is_line_art",
+        "frame",
+        "window_frames",
+        "keywords",
+        EMBEDDING,
+    ]
     if vectors:
         columns += ["code", "norms", "windows"]
         columns += _depicted(version.config)
@@ -399,13 +413,14 @@ def _arrays_of(
         "width": batch["width"].to_numpy(),
         "height": batch["height"].to_numpy(),
         "is_line_art": np.array(batch["is_line_art"].to_pylist(), bool),
+        "icon_codes": _bytes_of(batch[EMBEDDING].to_pylist(), EMBEDDING_BYTES).view(np.int8),
         **_views_of(batch, config, vectors),
     }
     if vectors and config.expansion is not None:
         expansion, tokens = config.expansion.columns
         arrays["expansion"] = _expansion(batch[expansion].to_pylist(), config.expansion.dimension)
         if config.expansion.tokens:
-            arrays["tokens"] = _tokens(batch[tokens].to_pylist(), config.expansion.token_bytes)
+            arrays["tokens"] = _bytes_of(batch[tokens].to_pylist(), config.expansion.token_bytes)
     return arrays
 
 
@@ -473,7 +488,8 @@ def _expansion(values: list[bytes | None], dimension: int) -> NDArray[np.float16
     return out
 
 
-def _tokens(values: list[bytes | None], size: int) -> NDArray[np.uint8]:
+def _bytes_of(values: list[bytes | None], size: int) -> NDArray[np.uint8]:
+    """(n, size), zeros for what is none."""
     out = np.zeros((len(values), size), np.uint8)
     for i, value in enumerate(values):
         if value is not None and len(value) == size:

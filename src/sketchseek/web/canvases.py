@@ -26,10 +26,12 @@ ANSWERED = 20
 
 
 def checked_address(address: str) -> str:
-    """Where a site will be, as its identifiers begin; SketchseekError where that is no address."""
+    """Where a site will be, as its identifiers begin; SketchseekError where that is not an address."""
     parts = urlsplit(address)
     if parts.scheme not in ("https", "http") or not parts.netloc or parts.query or parts.fragment:
-        raise SketchseekError(f"{address!r} is no address of a site, such as https://example.org/icons/.")
+        raise SketchseekError(
+            f"{address!r} is not the address of a site, such as https://example.org/icons/."
+        )
     return address if address.endswith("/") else f"{address}/"
 
 

@@ -1,7 +1,7 @@
 """A collection that anybody can search by drawing, with no server at all: static files for any web host.
 
 The page is the server's, its `api.js` replaced by one that asks a worker; the worker runs the engine,
-compiled to WebAssembly, over the same codes (docs/publish.md).
+compiled to WebAssembly, over the same codes (docs/how-to/publish.md).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
+from ..embeddings.icons import weights
 from ..errors import SketchseekError
 from ..search.confidence import models
 from ..search.core import EVIDENCE
@@ -89,6 +90,10 @@ def publish(
     for start in range(0, len(different), rows_in_a_part):
         some = different[start : start + rows_in_a_part]  # component after component, which packs better
         codes.append({**parts.add_packed("codes", some.T.tobytes()), "rows": len(some)})
+    icons = None
+    if state.icons is not None and state.icon_codes is not None:  # as the codes, component after component
+        embeddings = parts.add_packed("embeddings", state.icon_codes.T.tobytes())
+        icons = {"network": parts.add_packed("network", weights()), "embeddings": embeddings}
     ids = [state.id(i) for i in range(len(state))]
     thumbnails, places = _thumbnails(index, ids, parts, progress)
     tables: list[np.ndarray[Any, Any]] = [layout.pictures, places, which, layout.frames, layout.synthetic]
@@ -111,6 +116,7 @@ def publish(
         "settings": layout.settings.tolist(),
         "model": models()["shape"].numbers.tolist(),
         "codes": codes,
+        "icons": icons,
         "tables": parts.add_packed("tables", b"".join(table.tobytes() for table in tables)),
         "names": parts.add_packed("names", _packed(columns)),
         "thumbnails": thumbnails,
@@ -131,6 +137,7 @@ def publish(
         "views": len(layout.codes),
         "bytes": {
             "index": loaded + len(shell[MANIFEST]),
+            "icons": sum(part["bytes"] for part in (icons or {}).values()),
             "thumbnails": sum(part["bytes"] for part in thumbnails),
             "page": sum(len(data) for data in code.values()),
         },
@@ -181,7 +188,9 @@ def _check_site(site: Path) -> tuple[set[str], str]:
     except (OSError, ValueError, LookupError, AttributeError, TypeError):
         pass
     if any(site.iterdir()):
-        raise SketchseekError(f"{site} holds files that are no published site: name an empty or new folder.")
+        raise SketchseekError(
+            f"{site} holds files that are not a published site: name an empty or new folder."
+        )
     return set(), ""
 
 
@@ -253,6 +262,7 @@ def _page(text: str, title: str) -> str:
 def _service_worker(shell: dict[str, bytes], manifest: dict[str, Any]) -> bytes:
     """What keeps the site for when there is no network: its own files, then what is the same everywhere."""
     data = [part["file"] for part in [*manifest["codes"], manifest["tables"], manifest["names"]]]
+    seen = [part["file"] for part in (manifest["icons"] or {}).values()]
     small = sum(part["bytes"] for part in manifest["thumbnails"]) <= KEPT_OFFLINE
     digest = hashlib.blake2b(digest_size=8)
     for name in sorted(shell):
@@ -260,7 +270,7 @@ def _service_worker(shell: dict[str, bytes], manifest: dict[str, Any]) -> bytes:
     site = {
         "version": digest.hexdigest(),
         "files": ["./", *(name for name in shell if name != "index.html"), *data],
-        "later": [part["file"] for part in manifest["thumbnails"]] if small else [],
+        "later": [*seen, *([part["file"] for part in manifest["thumbnails"]] if small else [])],
     }
     source = (files(__package__) / "site" / "sw.js").read_bytes()
     return b"const SITE = " + json.dumps(site).encode() + b";\n" + source

@@ -67,7 +67,7 @@ def read_labels(file: Path) -> dict[str, Label]:
         if not fields["picture"] or not all(isinstance(value, str) for value in fields.values()):
             raise SketchseekError(f"{file} must say `picture`, and `title` or `link`, of each picture.")
         if urlsplit(fields["link"]).scheme not in SCHEMES:
-            raise SketchseekError(f"{file} has a link that is no address of a page: {fields['link']!r}.")
+            raise SketchseekError(f"{file} has a link that is not the address of a page: {fields['link']!r}.")
         labels[fields["picture"]] = Label(fields["title"], fields["link"])
     return labels
 

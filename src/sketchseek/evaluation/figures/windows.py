@@ -24,7 +24,7 @@ def draw(out: Path) -> None:
     figure = new_figure(figsize=(11, 2.6))
     panels = figure.subplots(1, SHOWN + 1, width_ratios=(1.5, *(1,) * SHOWN))
     panels[0].imshow(pixels)
-    panels[0].set(title=f"the picture and its {len(found)} views", xticks=[], yticks=[])
+    panels[0].set(title=f"the picture and its {len(found)} windows", xticks=[], yticks=[])
     for number, (of, panel) in enumerate(zip(chosen, panels[1:], strict=True)):
         x0, y0, x1, y1 = found[of].frame
         colour = colours[number % len(colours)]

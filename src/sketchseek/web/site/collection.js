@@ -116,6 +116,8 @@ export class Collection {
   #others; // workers that scan a part each: { line, first }
   #index;
   #turns = new Turns();
+  #seen = null; // the promise that the icon network comes
+  #sees = false; // it has
   #parts = new Map(); // number -> promise of a Blob, the least recently used first
   #shown = new Map(); // picture -> promise of an address
 
@@ -136,9 +138,24 @@ export class Collection {
     return this.#index.begin.examples.map(({ number, strokes }) => ({ ...this.#known(number), strokes }));
   }
 
+  /** Fetches what icons and doodles of one thing have in common, where it was published; `search` does so, too. True once it
+   *  has a say in searches, false where there is none. */
+  see() {
+    if (!this.#index.sees) return Promise.resolve(false);
+    this.#seen ??= this.#line.ask("see").then((sees) => (this.#sees = sees));
+    this.#seen.catch(() => { this.#seen = null; }); // to be tried again
+    return this.#seen;
+  }
+
+  /** Whether all that was published has a say in searches. */
+  get isWhole() { return this.#sees || !this.#index.sees; }
+
   /** The best k pictures after the first `offset` for strokes [[[x, y], ...], ...], as `search --json` gives them.
-   *  turn: degrees either way, or "any". A search that is overtaken by a newer one rejects with an AbortError. */
-  async search(strokes, { k = 20, offset = 0, mirror = true, turn = 0 } = {}) {
+   *  turn: degrees either way, or "any". hasty: by shape alone, while what else there is has not come yet. A search that is
+   *  overtaken by a newer one rejects with an AbortError. */
+  async search(strokes, { k = 20, offset = 0, mirror = true, turn = 0, hasty = false } = {}) {
+    const whole = this.see().catch(() => false); // without it, by shape alone
+    if (!hasty) await whole;
     const started = performance.now();
     const lines = strokes.map((stroke) => Array.from(stroke, ([x, y]) => [Number(x), Number(y)]));
     const degrees = turn === "any" ? 180 : Number(turn);
@@ -146,7 +163,10 @@ export class Collection {
     const answer = await this.#turns.take(async () =>
       this.#line.ask("search", { ...query, rows: this.#others.length ? await this.#scanned(query) : null }));
     const hits = this.#hits(answer, offset, lines);
-    return { pictures: this.pictures, present: rounded(answer.present, 6), hits, took_ms: performance.now() - started };
+    return {
+      pictures: this.pictures, present: rounded(answer.present, 6), first_page: rounded(answer.firstPage, 6),
+      verdict: answer.verdict, hits, took_ms: performance.now() - started,
+    };
   }
 
   /** The rows of the best pictures, best first, by the workers that have a part each. */

@@ -120,8 +120,10 @@ export class SketchSeek extends HTMLElement {
     const options = { k: Number(this.getAttribute("k") ?? 12), mirror: this.getAttribute("mirror") !== "off", turn };
     try {
       const collection = await this.#opening;
-      const answer = await collection.search(strokes, options);
+      const hasty = !collection.isWhole;
+      const answer = await collection.search(strokes, { ...options, hasty });
       if (mine !== this.#asked) return;
+      if (hasty) collection.see().then((more) => more && mine === this.#asked && this.#search(), () => {});
       this.#say("");
       this.#find("ol").replaceChildren(...answer.hits.map((hit) => this.#item(collection, hit)));
       this.#tell("hits", answer);

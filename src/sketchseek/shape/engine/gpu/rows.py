@@ -41,7 +41,7 @@ LONG_ROWS: Final = {
     "float16": (Tiling(128, 8, 2), Tiling(64, 4, 1)),
     "float32": (Tiling(128, 8, 3), Tiling(64, 4, 1)),
 }
-"""The fastest that were tried on an H200 (docs/gpu.md), then what needs less of a device."""
+"""The fastest that were tried on an H200 (docs/research/gpu.md), then what needs less of a device."""
 
 
 @dataclass(frozen=True)

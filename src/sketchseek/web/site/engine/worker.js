@@ -18,6 +18,8 @@ const ENGINES = {
 let engine = null; // the exports of the WebAssembly module
 let meaning = null; // what its numbers mean: `describe_core` of the engine
 let asked = false; // somebody has searched
+let seeing = null; // the promise that the icon network and the pictures' embeddings come, once somebody wants them
+let icons = null; // where they are: { site, network, embeddings, pictures }
 
 class Unfit extends Error {} // with a sentence for the person at the page
 
@@ -83,6 +85,9 @@ function checked(manifest) {
   require(whole(different, rows), sentence);
   require(Array.isArray(codes) && Array.isArray(thumbnails) && thumbnails.every(isFile), sentence);
   require([...codes, tables, names].every(isPacked), sentence);
+  manifest.icons ??= null; // a collection of something else, or published before there were any
+  require(!manifest.icons || [manifest.icons.network, manifest.icons.embeddings].every(isPacked), sentence);
+  require(!manifest.icons || manifest.icons.embeddings.unpacked % pictures === 0, sentence);
   require((rows + synthetic) * dimensions <= MOST_BYTES, "The index is too large for a browser.");
   const sizes = codes.every((part) => whole(part.rows, different) && part.unpacked === part.rows * dimensions);
   require(sizes && codes.reduce((sum, part) => sum + part.rows, 0) === different, sentence);
@@ -120,7 +125,7 @@ function labels(bytes, count) {
   for (const name of ["title", "link", "canvas", "manifest"]) require(columns[name] === undefined || isColumn(columns[name]), sentence);
   // A link that is a script would run in the page.
   const isSafe = (link) => !link || /^(https?:|[^:]*$|[^:]*[/?#])/i.test(link);
-  require(!columns.link || columns.link.every(isSafe), "The index has a link that is no address of a page.");
+  require(!columns.link || columns.link.every(isSafe), "The index has a link that is not the address of a page.");
   return { picture: columns.picture, title: columns.title ?? null, link: columns.link ?? null, canvas: columns.canvas ?? null, manifest: columns.manifest ?? null };
 }
 
@@ -262,13 +267,33 @@ async function open({ site, workers, most }) {
   require(dimensions === (2 * manifest.settings[0] - 1) ** 2 * (2 * manifest.settings[1] - 1),
     "The index's description is not one.");
   opened(manifest, { sizes, frames, stored, empty });
+  icons = manifest.icons && { ...manifest.icons, site, pictures };
   const count = workers ?? (rows * dimensions >= WORTH_PARTING ? most : 1);
   setTimeout(warmUp, 100);
   return {
     slices: count > 1 ? slices(manifest, sizes, { frames, stored }, count) : [],
-    pictures, title: String(manifest.title ?? ""), version: String(manifest.version ?? ""), sizes, places, begin: manifest.begin,
+    pictures, sees: Boolean(icons), title: String(manifest.title ?? ""), version: String(manifest.version ?? ""), sizes, places, begin: manifest.begin,
     thumbnails: manifest.thumbnails.map((part) => part.file), labels: labels(names, pictures),
   };
+}
+
+/** What the icon network says is part of every search from when this is done. False where there is none to come. */
+function see() {
+  if (!icons) return false;
+  seeing ??= (async () => {
+    const { network, embeddings, site, pictures } = icons;
+    const bytesOf = async (part) => unpacked(await fetched(new URL(part.file, site), part.bytes, () => {}), part.unpacked);
+    const [weights, columns] = await Promise.all([network, embeddings].map(bytesOf));
+    const [learned, packed] = [weights, columns].map((bytes) => filled(Uint8Array, bytes));
+    const rows = array(Int8Array, columns.length), all = filled(Int32Array, Int32Array.from({ length: pictures }, (_, i) => i));
+    engine.lay_out(packed.at, 0, pictures, columns.length / pictures, all.at, pictures, rows.at);
+    const fault = sentence(engine.open_icons(learned.at, learned.count, rows.at, pictures));
+    for (const { at } of [learned, packed, all]) engine.release(at);
+    require(!fault, fault);
+    return true;
+  })();
+  seeing.catch(() => { seeing = null; }); // to be tried again
+  return seeing;
 }
 
 /** Ask the engine: `call(...arguments)` has its own of them after the common ones. */
@@ -285,7 +310,8 @@ function ask(call, { strokes, k, offset, mirror, turn }, ...more) {
   }
 }
 
-/** Places of the best pictures, a number for each of `fields`, and the chance that the thing is there at all. rows: what the
+/** Places of the best pictures, a number for each of `fields`, the chances that the thing is there at all and that the first
+ *  page has it, and what is said of both. rows: what the
  *  workers that scan have found. */
 function search({ rows, ...query }) {
   asked = true;
@@ -297,7 +323,10 @@ function search({ rows, ...query }) {
   }
   const count = engine.places_count() * meaning.place.length;
   const places = new Float64Array(engine.memory.buffer, unsigned(engine.places()), count).slice();
-  return { present: engine.present(), places, fields: meaning.place };
+  return {
+    present: engine.present(), firstPage: engine.first_page(), verdict: meaning.verdicts[engine.verdict()], places,
+    fields: meaning.place,
+  };
 }
 
 /** Rows of this worker's part, best first, and their scores: one after the other. */
@@ -321,7 +350,7 @@ function hasStarved(problem) {
   return problem instanceof RangeError || Boolean(problem instanceof WebAssembly.RuntimeError && engine?.starved?.());
 }
 
-const TASKS = { open, openSlice, scan, search };
+const TASKS = { open, openSlice, scan, search, see };
 
 addEventListener("message", async ({ data: { id, task, ...given } }) => {
   try {

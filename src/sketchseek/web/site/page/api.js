@@ -20,9 +20,13 @@ export async function index() {
   return { pictures, version, options: ["turn"], expansion: null };
 }
 
+/** The first answers come by shape alone, `later` those by everything that was published, once it is there. */
 export async function search({ strokes, k, offset, mirror, turn }, signal) {
-  const answer = await (await collection()).search(strokes, { k, offset, mirror, turn });
+  const here = await collection();
+  const hasty = !here.isWhole;
+  const answer = await here.search(strokes, { k, offset, mirror, turn, hasty });
   signal?.throwIfAborted();
+  if (hasty) answer.later = here.see().catch(() => false);
   return answer;
 }
 

@@ -1,6 +1,5 @@
-"""The eye for line art: what it is shown, and that it tells things apart."""
+"""The eye for line art: what it is shown, that it tells things apart, and that every build sees the same."""
 
-import importlib.util
 from itertools import pairwise
 from pathlib import Path
 
@@ -8,17 +7,25 @@ import cv2
 import numpy as np
 import pytest
 
-from sketchseek import SketchseekError
+from sketchseek.embeddings.flat_art import is_flat_art
+from sketchseek.embeddings.icons import (
+    DIMENSION,
+    LONGER,
+    SIDE,
+    as_stored,
+    draw,
+    embed_drawing,
+    embed_ink,
+    embed_picture,
+    fit,
+    ink_of,
+    stored_embedding,
+    weights,
+)
+from sketchseek.shape.engine import _engine
 
-FILE = Path(__file__).parents[2] / "training" / "icons" / "embed.py"
-if not FILE.exists():
-    pytest.skip("training/ is not here", allow_module_level=True)
-spec = importlib.util.spec_from_file_location("icons_embed", FILE)
-line_art = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(line_art)
-DIMENSION, LONGER, SIDE = line_art.DIMENSION, line_art.LONGER, line_art.SIDE
-draw, embed, embed_ink = line_art.draw, line_art.embed, line_art.embed_ink
-fit, ink_of = line_art.fit, line_art.ink_of
+WIDTHS = (2.5, 4.5)  # in which strokes are drawn
+GRAPH = Path(__file__).parents[2] / "training" / "icons" / "icons.onnx"
 
 ANGLES = np.linspace(0, 2 * np.pi, 40)
 CIRCLE = np.stack([np.cos(ANGLES), np.sin(ANGLES)], axis=1)
@@ -90,7 +97,7 @@ class TestFit:
 
 class TestDraw:
     def test_fills_the_frame_as_fit_does(self):
-        for width in line_art.WIDTHS:
+        for width in WIDTHS:
             x0, y0, x1, y1 = box(draw([SQUARE * [2, 1]], width))
             assert abs(x1 - x0 - LONGER) <= 1
             assert abs(x0 + x1 - SIDE) <= 1
@@ -115,22 +122,22 @@ class TestDraw:
         assert not draw([np.zeros((0, 2))], 4).any()
 
     def test_a_point_that_is_no_number_is_refused(self):
-        with pytest.raises(SketchseekError, match="no number"):
+        with pytest.raises(ValueError, match="finite"):
             draw([[[0, 0], [1, np.nan]]], 4)
 
 
 class TestEmbed:
     def test_has_length_one_and_is_the_same_each_time(self):
-        found = embed(HOUSE)
+        found = embed_drawing(HOUSE)
         assert found.shape == (DIMENSION,)
         assert found.dtype == np.float32
         assert np.linalg.norm(found) == pytest.approx(1, abs=1e-5)
-        np.testing.assert_array_equal(found, embed(HOUSE))
+        np.testing.assert_array_equal(found, embed_drawing(HOUSE))
 
     def test_a_drawing_is_like_its_picture_and_unlike_others(self):
         drawn = {"house": HOUSE, "circle": [CIRCLE], "square": [SQUARE]}
-        rows = np.stack([embed(strokes) for strokes in drawn.values()])
-        pictures = np.stack([embed(picture(strokes)) for strokes in drawn.values()])
+        rows = np.stack([embed_drawing(strokes) for strokes in drawn.values()])
+        pictures = np.stack([embed_picture(picture(strokes)) for strokes in drawn.values()])
         likeness = rows @ pictures.T
         assert (np.diag(likeness) > 0.6).all()
         assert (likeness - np.diag(np.full(3, np.inf))).max() < np.diag(likeness).min() - 0.1
@@ -138,7 +145,7 @@ class TestEmbed:
     def test_a_mirrored_thing_is_another(self):
         flag = [np.array([[0, 0], [0, 20], [0, 0], [12, 4], [0, 8]], float)]
         mirrored = [flag[0] * [-1, 1]]
-        assert embed(flag) @ embed(mirrored) < 0.9
+        assert embed_drawing(flag) @ embed_drawing(mirrored) < 0.9
 
     def test_lines_and_areas_of_one_thing_are_alike(self):
         outline = np.full((200, 200), 255, np.uint8)
@@ -155,11 +162,13 @@ class TestEmbed:
         cv2.fillPoly(area, line, 0, cv2.LINE_AA)
         square = np.full((200, 200), 255, np.uint8)
         square[40:160, 40:160] = 0
-        assert embed(outline) @ embed(area) > embed(area) @ embed(square) + 0.2
+        assert (
+            embed_picture(outline) @ embed_picture(area) > embed_picture(area) @ embed_picture(square) + 0.2
+        )
 
     def test_nothing_is_zeros(self):
-        assert not embed(np.full((50, 50, 3), 255, np.uint8)).any()
-        assert not embed([]).any()
+        assert not embed_picture(np.full((50, 50, 3), 255, np.uint8)).any()
+        assert not embed_drawing([]).any()
 
     def test_many_at_once_are_as_one_at_a_time(self):
         inks = np.stack([draw(HOUSE, 3), np.zeros((SIDE, SIDE), np.float32), draw([CIRCLE], 3)])
@@ -167,3 +176,64 @@ class TestEmbed:
         apart = np.concatenate([embed_ink(ink[None]) for ink in inks])
         np.testing.assert_allclose(together, apart, atol=1e-5)
         assert not together[1].any()
+
+
+class TestEngine:
+    @pytest.mark.skipif(not GRAPH.exists(), reason="training/ is not here")
+    @pytest.mark.parametrize("build", _engine.supported_builds())
+    def test_every_build_is_the_graph_that_was_trained(self, build):
+        onnxruntime = pytest.importorskip("onnxruntime")
+        rng = np.random.default_rng(0)
+        inks = (rng.random((4, SIDE, SIDE)) * (rng.random((4, SIDE, SIDE)) > 0.7)).astype(np.float32)
+        inks = np.concatenate([inks, [draw(HOUSE, 2.5), draw([CIRCLE], 4.5)]])
+        session = onnxruntime.InferenceSession(GRAPH, providers=["CPUExecutionProvider"])
+        expected = session.run(None, {"ink": inks[:, None]})[0]
+        found = _engine.IconNetwork(weights(), build).of_ink(inks).reshape(len(inks), DIMENSION)
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+
+    def test_other_weights_are_refused(self):
+        for wrong in (b"", weights()[:-1], b"\xff" * len(weights())):
+            with pytest.raises(ValueError, match="not the weights"):
+                _engine.IconNetwork(wrong, "portable")
+
+    def test_a_drawing_is_seen_in_two_widths(self):
+        both = embed_ink(np.stack([draw(HOUSE, width) for width in WIDTHS])).sum(axis=0)
+        np.testing.assert_allclose(embed_drawing(HOUSE), both / np.linalg.norm(both), atol=1e-6)
+
+    def test_a_byte_a_number_is_the_same_direction(self):
+        seen = embed_drawing(HOUSE)
+        stored = as_stored(seen).astype(float)
+        assert np.abs(stored).max() == 127
+        assert stored @ seen / np.linalg.norm(stored) > 0.9995
+        assert not as_stored(np.zeros(DIMENSION, np.float32)).any()
+
+    def test_only_line_art_and_flat_art_are_kept(self):
+        noise = np.random.default_rng(0).integers(0, 255, (64, 64, 3)).astype(np.uint8)
+        assert not is_flat_art(noise)
+        assert stored_embedding(noise, is_line_art=False) == b""
+        assert len(stored_embedding(noise, is_line_art=True)) == DIMENSION
+        assert len(stored_embedding(picture(HOUSE), is_line_art=False)) == DIMENSION
+
+
+class TestResemblance:
+    CODES = np.stack([as_stored(embed_drawing(strokes)) for strokes in (HOUSE, [CIRCLE], [SQUARE], [])])
+
+    def test_stands_out_by_deviations(self):
+        found = _engine.IconEmbeddings(self.CODES).resemblance(embed_drawing(HOUSE))
+        rows = self.CODES[:3].astype(float)
+        cosines = rows @ embed_drawing(HOUSE) / np.linalg.norm(rows, axis=1)
+        z = (cosines - cosines.mean()) / cosines.std()
+        np.testing.assert_allclose(found.at(np.arange(4)), [*z, 0], atol=1e-4)
+        assert found.most().tolist() == [0, 1, 2, 3]
+        np.testing.assert_array_equal(
+            found.part(np.array([3, 0])).at(np.arange(2)), found.at(np.array([3, 0]))
+        )
+        with pytest.raises(IndexError, match="below n"):
+            found.at(np.array([4]))
+
+    def test_has_no_say_among_other_pictures_or_for_nothing(self):
+        photographs = np.zeros((4, DIMENSION), np.int8)
+        assert not _engine.IconEmbeddings(np.concatenate([self.CODES, photographs])).speak
+        assert not _engine.IconEmbeddings(photographs).resemblance(embed_drawing(HOUSE))
+        assert not _engine.IconEmbeddings(self.CODES).resemblance(np.zeros(DIMENSION, np.float32))
+        assert not _engine.IconEmbeddings(self.CODES[:0]).resemblance(embed_drawing(HOUSE))
