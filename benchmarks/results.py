@@ -458,13 +458,11 @@ def planted_shapes(r: Results) -> str:
 
 
 def by_confidence(_: Results) -> str:
-    chosen = confidence.sets()
-    found = {}
-    for kind in confidence.KINDS:
-        try:
-            found[kind] = confidence.collect(kind, chosen)
-        except SketchseekError as error:
-            say(f"without {kind}: {error}")
+    found = confidence.found_in(confidence.KEPT)
+    if not found:
+        raise SketchseekError(
+            "Nothing was searched: run benchmarks/confidence.py, and set SKETCHSEEK_TRIALS."
+        )
     reliability.plot(found, FIGURES / "reliability.png")
     return confidence.tables(found)
 

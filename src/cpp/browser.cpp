@@ -18,7 +18,7 @@ std::unique_ptr<Model> model;
 std::unique_ptr<IconNetwork> icons;  // null until it has come, and where nobody sends it
 std::unique_ptr<IconEmbeddings> embeddings;
 std::vector<double> places;  // of the last search, kPlaceFields each
-double present;
+Answer said;                 // its presence, first page and verdict
 std::vector<double> scanned;  // of the last scan: row and score, one after the other
 bool starved;  // there was not enough memory for what was asked last
 
@@ -93,10 +93,9 @@ EXPORT(search) const char* search(const double* strokes, const int32_t* lengths,
   if (icons && turn == 0) core.add(embeddings->resemblance(icons->embedding(drawing.strokes).data()), found);
   RescoreOptions options;
   options.k = k, options.offset = offset;
-  const Answer answer = core.rescore(*drawn, found, *model, options, one_by_one);
-  present = answer.present;
+  said = core.rescore(*drawn, found, *model, options, one_by_one);
   places.clear();
-  for (const Place& place : answer.places) place.write(places);
+  for (const Place& place : said.places) place.write(places);
   return nullptr;
 }
 
@@ -117,4 +116,6 @@ EXPORT(scanned_count) int32_t scanned_count() { return (int32_t)(scanned.size() 
 
 EXPORT(places) const double* found_places() { return places.data(); }
 EXPORT(places_count) int32_t places_count() { return (int32_t)(places.size() / kPlaceFields); }
-EXPORT(present) double is_present() { return present; }
+EXPORT(present) double present() { return said.present; }
+EXPORT(first_page) double first_page() { return said.first_page; }
+EXPORT(verdict) int32_t verdict() { return (int32_t)said.verdict; }

@@ -390,19 +390,22 @@ class PreparedDrawing {
   const void* owner_;
 };
 
+void check_evidence(const In<double, 2>& evidence, const In<double, 1>& likeness) {
+  require(evidence.shape(0) > 0 && evidence.shape(1) == kEvidence, "evidence must be (k, F), of one hit at least");
+  require(likeness.size() == 0 || likeness.size() == kLikeness, "likeness must be (L,)");
+}
+
 class ConfidenceModel {
  public:
   // See `Model`.
   explicit ConfidenceModel(In<double, 1> numbers) : model_(checked(numbers)) {}
   const Model& model() const { return model_; }
 
-  // evidence (k, F), likeness (L,) or nothing -> confidence (k,) and presence.
+  // evidence (k, F), likeness (L,) or nothing -> confidence (k,), presence, first page, verdict.
   nb::tuple judge(In<double, 2> evidence, In<double, 1> likeness) const {
-    require(evidence.shape(0) > 0 && evidence.shape(1) == kEvidence, "evidence must be (k, F), of one hit at least");
-    require(likeness.size() == 0 || likeness.size() == kLikeness, "likeness must be (L,)");
-    double present;
-    Values confidence = model_.judge(copied(evidence), copied(likeness), present);
-    return nb::make_tuple(handed_over(std::move(confidence)), present);
+    check_evidence(evidence, likeness);
+    Judgement out = model_.judge(copied(evidence), copied(likeness));
+    return nb::make_tuple(handed_over(std::move(out.confidence)), out.present, out.first_page, (int)out.verdict);
   }
 
  private:
@@ -433,6 +436,8 @@ nb::dict dict_of(Answer&& answer) {
   for (const Place& place : answer.places) place.write(places);
   nb::dict out;
   out["present"] = answer.present;
+  out["first_page"] = answer.first_page;
+  out["verdict"] = (int)answer.verdict;
   out["pictures"] = handed_over(std::move(answer.pictures));
   out["order"] = handed_over(std::move(answer.order));
   out["confidence"] = handed_over(std::move(answer.confidence));
@@ -659,24 +664,25 @@ class PublishedCollection {
   std::optional<IconEmbeddings> embeddings_;
 };
 
-// Evidence (k, kEvidence) as features: of each hit (k, G), of the search (2 G,), and with likeness (kLikeness,).
-Values evidence_of(const In<double, 2>& evidence) {
-  require(evidence.shape(0) > 0 && evidence.shape(1) == kEvidence, "evidence must be (k, F), of one hit at least");
-  return copied(evidence);
+template <typename T>
+Out<int64_t> ordinary_rows(In<T, 2> vectors) {
+  std::vector<int64_t> all(vectors.shape(0));
+  std::iota(all.begin(), all.end(), 0);
+  return handed_over(ordinary_of(std::move(all), [&](int64_t row) {
+    return hash_of(vectors.data(), sizeof(T) == 1, (int)vectors.shape(1), row);
+  }));
 }
-Out<double> hit_features(In<double, 2> evidence) {
-  const Values each = evidence_of(evidence);
+
+// What a model may use (k, kHeard) of hits, from evidence (k, kEvidence) and likeness (kLikeness,) or nothing.
+Out<double> heard(In<double, 2> evidence, In<double, 1> likeness) {
+  check_evidence(evidence, likeness);
+  const Values all = copied(evidence), also = copied(likeness);
   Values out;
-  for (size_t i = 0; i < each.size(); i += kEvidence) {
-    const Values one = features_of_hit(each.data() + i);
+  for (size_t i = 0; i < evidence.shape(0); ++i) {
+    const Values one = heard_of(all, also, i);
     out.insert(out.end(), one.begin(), one.end());
   }
   return handed_over(std::move(out));
-}
-Out<double> search_features(In<double, 2> evidence) { return handed_over(features_of_search(evidence_of(evidence))); }
-Out<double> photograph_features(In<double, 2> evidence, In<double, 1> likeness) {
-  require(likeness.size() == kLikeness, "likeness must be (L,)");
-  return handed_over(likeness_features(evidence_of(evidence), copied(likeness)));
 }
 
 // (rows,): which share of its picture each window shows. pictures (rows,), ascending; line_art (n,).
@@ -950,11 +956,15 @@ NB_MODULE(_engine, m) {
   m.def("description", &describe_core, "What the search's numbers mean, as a JSON document.");
   m.def("wanted", &Core::wanted, "k"_a, "offset"_a, "among"_a, "How many candidates a look wants.");
   m.def("judged", &Core::judged, "k"_a, "offset"_a, "among"_a, "How many hits are judged.");
-  m.def("background", [](int64_t n) { return handed_over(background_of(n)); }, "n"_a,
-        "Pictures that say what an ordinary score is.");
-  m.def("hit_features", &hit_features, "evidence"_a);
-  m.def("search_features", &search_features, "evidence"_a);
-  m.def("likeness_features", &photograph_features, "evidence"_a, "likeness"_a);
+  m.def("spread", [](int64_t n) { return handed_over(evenly_of(n, kChosenFrom)); }, "n"_a,
+        "Numbers of pictures, evenly from all over a collection of n, of which some say what an ordinary score is.");
+  m.def("ordinary", &ordinary_rows<int8_t>, "vectors"_a, "Which of the vectors (n, D) of whole pictures say that.");
+  m.def("ordinary", &ordinary_rows<float>, "vectors"_a);
+  m.def("question", [](In<double, 2> evidence) {
+    require(evidence.shape(0) > 0 && evidence.shape(1) == kEvidence, "evidence must be (k, F), of one hit at least");
+    return question_of(heard_of(copied(evidence), Values()));
+  }, "evidence"_a, "Which of the kinds of searches it was, from the evidence (k, F) of its hits.");
+  m.def("heard", &heard, "evidence"_a, "likeness"_a, "What a model of confidence may use of each hit: (k * H,).");
   m.def("window_shares", &window_shares, "frames"_a, "pictures"_a, "line_art"_a);
   m.def("view_priors", &view_priors, "shares"_a);
   bind_tokens(m);

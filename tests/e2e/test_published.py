@@ -32,7 +32,9 @@ pytestmark = pytest.mark.skipif(
 )
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 COMPONENT = re.search(
-    r"```html\n(.*?)```", (Path(__file__).parents[2] / "docs" / "publish.md").read_text(), re.DOTALL
+    r"```html\n(.*?)```",
+    (Path(__file__).parents[2] / "docs" / "tutorials" / "icon-site.md").read_text(),
+    re.DOTALL,
 )[1]
 
 

@@ -355,3 +355,17 @@ def test_tokens_in_tiny_collections(n):
     ids, scores, _ = rerank(shape, pictures, n, drawing=np.eye(8, dtype=np.float32)[0], meet=meet)
     assert sorted(ids.tolist()) == list(range(n))
     assert np.isfinite(scores).all()
+
+
+def test_what_is_usual_does_not_depend_on_the_order_of_pictures():
+    rng = np.random.default_rng(12)
+    stored = np.concatenate([rng.standard_normal((1500, 70)), rng.random((1500, 1)) < 0.3], axis=1)
+    stored = stored.astype(np.float16)
+    prior = rng.standard_normal((2, 70)).astype(np.float32)
+    order = rng.permutation(len(stored))
+    one, other = (Pictures(rows, prior) for rows in (stored, stored[order]))
+    assert len(one.background) < len(stored)
+    np.testing.assert_array_equal(one.background, order[other.background])
+    np.testing.assert_array_equal(one.means, other.means)
+    np.testing.assert_array_equal(one.background_rows.vectors, other.background_rows.vectors)
+    assert one.flat_art == other.flat_art

@@ -18,6 +18,7 @@ from sketchseek.search.collection import Collection
 from sketchseek.search.core import EVIDENCE
 from sketchseek.search.network_evidence import NetworkEvidence
 from sketchseek.search.ranking import Ranking
+from sketchseek.shape.engine import Ids
 from sketchseek.shape.query import Query
 from sketchseek.shape.settings import FULL, Settings
 
@@ -26,7 +27,9 @@ from .coverage import coverage
 Floats = NDArray[np.float64]
 
 USUAL = 256
-"""Pictures, evenly from all over a collection, that say what a usual score is."""
+"""Pictures, from all over a collection, that say what a usual score is."""
+HASHED = 64
+"""Components of a picture's vector that choose these."""
 FEW = 24
 """A collection of fewer pictures says little about what is usual: made-up ones fill up the number."""
 SAME = 0.85
@@ -122,10 +125,22 @@ def features(
     return np.stack([np.asarray(rows[name], np.float64) for name in EVIDENCE], axis=1)
 
 
+def ordinary(collection: Collection) -> Ids:
+    """Pictures that say what a usual score is, by number, ascending: those of the smallest hashes, so that
+    they are the same in whatever order a collection was made."""
+    rows = collection.vectors[collection.whole(np.arange(len(collection)))][:, :HASHED]
+    codes = (rows.astype(np.int64) + 128 if rows.dtype == np.int8 else rows.view(np.uint32)).astype(np.uint64)
+    factor, mixed = 0x9E3779B97F4A7C15, np.zeros(len(codes), np.uint64)
+    for column in codes.T:
+        mixed += column * np.uint64(factor | 1)
+        factor = (factor * 6364136223846793005 + 1442695040888963407) % 2**64
+    mixed ^= mixed >> np.uint64(29)
+    return np.sort(np.argsort(mixed, kind="stable")[:USUAL])
+
+
 def usual_scores(collection: Collection, query: Query) -> NDArray[np.float32]:
-    """Those of pictures from all over the collection."""
-    spread = np.unique(np.linspace(0, len(collection) - 1, min(len(collection), USUAL)).astype(np.int64))
-    return collection.engine.scores(query, collection.whole(spread))
+    """Those of ordinary pictures."""
+    return collection.engine.scores(query, collection.whole(ordinary(collection)))
 
 
 def _beside_tenth(best_first: Floats) -> float:

@@ -21,6 +21,7 @@ from sketchseek.contours.points import FRAME, Box
 from sketchseek.embeddings.icons import embed_drawing
 from sketchseek.search.candidates import Candidates
 from sketchseek.search.confidence import model_for
+from sketchseek.search.core import VERDICTS
 from sketchseek.search.hit import Hit, Hits, Place, Pose
 from sketchseek.search.options import Options
 from sketchseek.search.ranking import Ranking, every_window, located
@@ -59,7 +60,8 @@ class Steps:
     query : what was searched for. ranking : the hits, on the grid of translations.
     score : (k,) what orders the hits. evidence : (k, F), see `evidence.features`.
     confidence : (k,) in [0, 1], the chance of each to be right; falls as the score does.
-    present : in [0, 1], the chance that the collection has the thing at all.
+    present : in [0, 1], the chance that the collection has the thing at all. first_page : that it is
+        among the first ten. verdict : what is said of both.
     """
 
     query: Query
@@ -68,6 +70,8 @@ class Steps:
     evidence: NDArray[np.float64]
     confidence: NDArray[np.float64]
     present: float
+    first_page: float
+    verdict: str
 
     def take(self, which: slice) -> Steps:
         """Some of the hits."""
@@ -80,7 +84,12 @@ def search_by_steps(state: SearchState, sketch: Sketch, options: Options) -> Hit
     """`search.search` of a window that has pictures."""
     shown = slice(options.offset, options.offset + options.k)
     answer = ranked(state, sketch, options)
-    return Hits(place_hits(state, sketch, answer.take(shown), options), answer.present)
+    return Hits(
+        place_hits(state, sketch, answer.take(shown), options),
+        answer.present,
+        answer.first_page,
+        answer.verdict,
+    )
 
 
 def ranked(state: SearchState, sketch: Sketch, options: Options) -> Steps:
@@ -105,8 +114,9 @@ def ranked(state: SearchState, sketch: Sketch, options: Options) -> Steps:
     )
     likeness = None if found.network_evidence is None else found.network_evidence.likeness
     model = Model.of(model_for(found.network_evidence.name if found.network_evidence else None))
-    confidence, present = model.judge(evidence, likeness)
-    return Steps(query, ranking, score, evidence, confidence, present).take(slice(options.offset + options.k))
+    confidence, present, first_page, verdict = model.judge(evidence, likeness)
+    steps = Steps(query, ranking, score, evidence, confidence, present, first_page, VERDICTS[verdict])
+    return steps.take(slice(options.offset + options.k))
 
 
 def _best(state: SearchState, query: Query, rows: Ids) -> Ranking:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -14,17 +16,11 @@ from sketchseek.contours.drawing import Sketch
 from sketchseek.contours.synthetic import random_curves
 from sketchseek.embeddings.normalizer import Cohort, Reference, ScoreNormalizer
 from sketchseek.embeddings.pictures import EmbeddingRows
-from sketchseek.evaluation.calibration import calibration_error, fit
+from sketchseek.evaluation.calibration import NEVER, Judged, calibration_error, fit, threshold
 from sketchseek.evaluation.open_set import Trial, auroc
 from sketchseek.evaluation.planted import plant, random_background
-from sketchseek.search.confidence import (
-    Model,
-    hit_features,
-    likeness_features,
-    models,
-    search_features,
-)
-from sketchseek.search.core import EVIDENCE, LIKENESS
+from sketchseek.search.confidence import HEARD, Judgement, Logistic, Model, heard, models, question
+from sketchseek.search.core import ABSENT, CLOSEST, EVIDENCE, LIKELY, LIKENESS, QUESTIONS, VERDICTS
 from sketchseek.search.network_evidence import NetworkEvidence, likeness
 from sketchseek.search.options import Options
 from sketchseek.search.search import find, search
@@ -56,7 +52,7 @@ def test_evidence_has_its_columns_and_confidence_falls(state, planted):
         count = min(k, N)
         assert answer.evidence.shape == (count, len(EVIDENCE))
         assert np.isfinite(answer.evidence).all()
-        assert (np.diff(answer.confidence) <= 0).all()
+        assert (np.diff(answer.confidence) < 0).all()
         assert ((answer.confidence >= 0) & (answer.confidence <= 1)).all()
 
 
@@ -112,34 +108,106 @@ def test_no_ranking_changes_by_it(state, planted):
 
 
 def test_models_ship_and_are_json():
-    for name, model in models().items():
+    for model in models().values():
         assert Model.from_json(model.to_json()) == model
-        nothing = np.zeros((1, len(EVIDENCE)))
-        assert len(model.hit.weights) == hit_features(nothing).shape[-1]
-        assert len(model.present.weights) == len(search_features(nothing))
-        assert (model.likeness is None) == (name == "shape")
-        if model.likeness is not None:
-            assert len(model.likeness.weights) == len(likeness_features(nothing, np.zeros(len(LIKENESS))))
         assert any(model.hit.weights)
+        assert len(model.absent) == QUESTIONS
+        for part in (model.present, model.first_page, model.hit):
+            assert {name for term in part.terms for name in term} <= set(HEARD)
 
 
-def test_features_and_judgement_are_those_of_the_reference():
+def test_what_is_heard_and_said_is_that_of_the_reference():
     rng = np.random.default_rng(11)
-    for k in (1, 4, 60):
-        evidence, said = rng.standard_normal((k, len(EVIDENCE))), rng.standard_normal(len(LIKENESS))
-        evidence[:, EVIDENCE.index("line art")] = k == 4
-        evidence[:, EVIDENCE.index("flat art share")] = 0.25
-        np.testing.assert_allclose(hit_features(evidence), judging.interactions(evidence))
-        np.testing.assert_allclose(search_features(evidence), judging.summary(evidence))
-        np.testing.assert_allclose(
-            likeness_features(evidence, said), judging.likeness_features(evidence, said)
-        )
-        for model in models().values():
-            for heard in (None, said):
-                confidence, present = model.judge(evidence, heard)
-                expected = judging.Model.of(model).judge(evidence, heard)
-                np.testing.assert_allclose(confidence, expected[0], atol=1e-12)
-                assert present == pytest.approx(expected[1], abs=1e-12)
+    verdicts = set()
+    for k in (1, 4, 20, 60):
+        for _ in range(20):
+            evidence, said = rng.standard_normal((k, len(EVIDENCE))), rng.standard_normal(len(LIKENESS))
+            evidence[:, EVIDENCE.index("line art")] = rng.random(k) < 0.5
+            evidence[:, EVIDENCE.index("flat art share")] = rng.random()
+            evidence[:, EVIDENCE.index("log pictures")] = rng.uniform(0, 4)
+            assert question(evidence) == judging.question(evidence)
+            for also in (None, said):
+                np.testing.assert_allclose(heard(evidence, also), judging.heard(evidence, also))
+                for model in models().values():
+                    found = model.judge(evidence, also)
+                    confidence, present, first_page, verdict = judging.Model.of(model).judge(evidence, also)
+                    np.testing.assert_allclose(found.confidence, confidence, rtol=1e-9, atol=1e-15)
+                    assert (found.present, found.first_page) == pytest.approx(
+                        (present, first_page), abs=1e-12
+                    )
+                    assert found.verdict == VERDICTS[verdict]
+                    verdicts.add(verdict)
+    assert verdicts >= {0, 1}
+
+
+def test_no_two_neighbours_are_equally_sure():
+    rng = np.random.default_rng(4)
+    for model in models().values():
+        for k in (20, 60):
+            evidence = rng.standard_normal((k, len(EVIDENCE)))
+            confidence = model.judge(evidence).confidence
+            assert (np.diff(confidence) < 0).all()
+
+
+def made(hit=0.0, present=0.0, absent=NEVER):
+    """A model that says the same of everything."""
+    said = [Logistic((), (), (), (), bias) for bias in (present, hit, hit)]
+    return Model(*said, absent=(absent,) * QUESTIONS)
+
+
+@pytest.mark.parametrize(
+    ("model", "verdict"),
+    [
+        (made(hit=3.0, present=3.0), LIKELY),
+        (made(hit=-3.0, present=3.0), CLOSEST),
+        (made(hit=-3.0, present=-3.0), CLOSEST),
+        (made(hit=-3.0, present=-3.0, absent=-2.0), ABSENT),
+        (made(hit=3.0, present=3.0, absent=4.0), LIKELY),
+    ],
+)
+def test_what_is_said(model, verdict):
+    judgement = model.judge(np.zeros((3, len(EVIDENCE))))
+    assert judgement.verdict == verdict
+    assert judgement.confidence[0] <= judgement.first_page <= judgement.present
+
+
+def test_absence_is_said_where_it_is_true_in_nine_of_ten_cases():
+    rng = np.random.default_rng(6)
+
+    def trials(n):
+        for i in range(n):
+            there = i % 2 == 0
+            odds = rng.normal(1.5 if there else -1.5)
+            trial = Trial(np.zeros((1, 1)), None, np.array([there]), there, "", "", 100, np.zeros(1), 0.0)
+            yield Judged(trial, Judgement(np.zeros(1), float(1 / (1 + np.exp(-odds))), 0.0, CLOSEST))
+
+    below = threshold(list(trials(400)))
+    others = list(trials(4000))
+    said = [row for row in others if row.odds < below]
+    assert len(said) > 400
+    assert np.mean([not row.trial.present for row in said]) > 0.87
+    assert np.mean([row.odds < below for row in others if row.found]) < 0.12
+    misled = [row._replace(trial=other.trial) for row, other in pairwise(others)]
+    assert threshold(misled) == NEVER
+    assert threshold(list(trials(6))) == NEVER
+
+
+def test_a_collection_that_is_made_again_says_the_same(planted):
+    """In another order, and of so many pictures that only some say what is ordinary."""
+    seen = [
+        PictureContours(random_curves(i, closed=2), 400, 400, (0.0, 0.0, 400.0, 400.0)) for i in range(400)
+    ]
+    order = np.random.default_rng(8).permutation(len(seen))
+    one, other = (
+        state_of([seen[i] for i in some], Settings.preset("compact"), min_object_size=0.6)
+        for some in (range(len(seen)), order)
+    )
+    for drawing in planted[:4]:
+        first, again = (find(state, drawing.sketch, Options(20)) for state in (one, other))
+        assert order[again.pictures].tolist() == first.pictures.tolist()
+        np.testing.assert_allclose(again.evidence, first.evidence, atol=1e-6)
+        np.testing.assert_allclose(again.confidence, first.confidence, atol=1e-7)
+        assert again.present == pytest.approx(first.present, abs=1e-7)
 
 
 @pytest.mark.parametrize(
@@ -157,24 +225,25 @@ def test_a_logistic_model_is_found_again_and_keeps_its_word():
     trials = []
     for i in range(400):
         evidence = rng.standard_normal((20, len(EVIDENCE)))
-        chance = 1 / (1 + np.exp(-2 * evidence[:, 0]))
+        chance = 1 / (1 + np.exp(-2 * evidence[:, EVIDENCE.index("match")]))
         right = (rng.random(20) < chance) & (i % 2 == 0)
         trials.append(Trial(evidence, None, right, i % 2 == 0, "made up", str(i), 100, chance, 0.5))
     model = fit(trials)
     there = [t for t in trials if t.present]
     hit = judging.Model.of(model).hit
-    found = np.concatenate([hit(hit_features(t.evidence)) for t in there])
-    assert calibration_error(found, np.concatenate([t.right for t in there])) < 0.03
+    found = np.concatenate([judging.chance(hit.log_odds(heard(t.evidence))) for t in there])
+    assert calibration_error(found, np.concatenate([t.right for t in there])) < 0.04
     assert auroc(found, np.concatenate([t.right for t in there])) > 0.85
-    told = np.concatenate([model.judge(t.evidence)[0] for t in trials])
-    assert calibration_error(told, np.concatenate([t.right for t in trials])) < 0.1
 
 
-def test_chances_that_rise_share_their_mean():
-    np.testing.assert_allclose(judging.isotonic(np.array([0.9, 0.2, 0.6, 0.4])), [0.9, 0.4, 0.4, 0.4])
+def test_chances_that_rise_share_their_mean_and_still_fall():
+    steps = judging.STEP * np.arange(4)
+    np.testing.assert_allclose(
+        judging.isotonic(np.array([0.9, 0.2, 0.6, 0.4])), [0.9, *([0.4 + judging.STEP * 2] * 3 - steps[1:])]
+    )
     rng = np.random.default_rng(1)
     many = judging.isotonic(rng.random(70))
-    assert (np.diff(many) <= 1e-12).all()
+    assert (np.diff(many) <= -judging.STEP + 1e-12).all()
     assert len(many) == 70
     assert judging.isotonic(np.zeros(0)).shape == (0,)
 
@@ -183,11 +252,6 @@ def test_no_hit_is_likelier_than_the_thing_itself(state, planted):
     for i in range(5):
         answer = find(state, planted[i].sketch, Options(N))
         assert (answer.confidence <= answer.present).all()
-
-
-def test_features_that_never_change_say_nothing():
-    flat = judging.Logistic((0.0, 5.0), (1.0, 1.0), (1.0, 0.0), 0.0)
-    np.testing.assert_allclose(flat([[0.0, 5.0], [2.0, 5.0]]), [0.5, 1 / (1 + np.exp(-2))])
 
 
 def unit(vectors):
@@ -250,21 +314,6 @@ def test_likeness_speaks_of_photographs_alone(described, kinds, heard):
     assert (network_evidence.likeness is not None) == heard
     if network_evidence.likeness is not None:
         assert np.isfinite(network_evidence.likeness).all()
-
-
-@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
-def test_likeness_is_heard_as_far_as_pictures_are_photographs(share):
-    rng = np.random.default_rng(3)
-    model = models()["efficientnet"]
-    alone = judging.Model.of(model)
-    features, said = rng.standard_normal((5, len(EVIDENCE))), rng.standard_normal(len(LIKENESS))
-    features[:, [EVIDENCE.index("line art"), EVIDENCE.index("flat art share")]] = 0.0, share
-    odds = float(alone.present.log_odds(search_features(features)))
-    other = float(alone.likeness.log_odds(likeness_features(features, said)))
-    _, present = model.judge(features, said)
-    expected = odds + (1 - share) * judging.LIKENESS_WEIGHT * (other - odds)
-    assert np.log(present / (1 - present)) == pytest.approx(expected, abs=1e-6)
-    assert model.judge(features)[1] == pytest.approx(1 / (1 + np.exp(-odds)))
 
 
 def test_slips_among_photographs_that_a_network_saw(tmp_path):

@@ -62,7 +62,9 @@ def test_the_command_draws_it(tmp_path, planted, capsys):
         str(tmp_path),
     ]
     assert main([*words, "--out", str(tmp_path / "why.png")]) == 0
-    assert "of the drawing met contours" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "of your outline meets edges here" in said
+    assert "of the drawing met contours" in said
     with Image.open(tmp_path / "why.png") as drawn:
         assert drawn.width > 1000
         colours = np.asarray(drawn.convert("RGB")).reshape(-1, 3)

@@ -61,6 +61,10 @@ export interface Answer {
   pictures: number;
   /** In [0, 1]: how likely the collection has the thing at all. */
   present: number;
+  /** In [0, 1]: how likely it is among the first ten hits. */
+  first_page: number;
+  /** What is said of both. */
+  verdict: "Likely here" | "Closest matches" | "Probably not here";
   hits: Hit[];
   took_ms: number;
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string>
 
 namespace sketchseek {
@@ -12,7 +13,9 @@ constexpr int64_t kThorough = 100;    // of how many of these all windows are lo
 constexpr int64_t kRefined = 30;      // how many of these windows are also compared by how the drawing fits off the grid
 constexpr int64_t kJudged = 50;       // hits that are judged whatever is asked for: what is said of them does not depend on it
 constexpr int64_t kCovered = 20;      // hits whose coverage is evidence; those further down have that of the last of these
-constexpr int64_t kBackground = 256;  // pictures, evenly from all over a collection, that say what an ordinary score is
+constexpr int64_t kBackground = 256;  // pictures, from all over a collection, that say what an ordinary score is
+constexpr int64_t kChosenFrom = 16384;  // of how many these are chosen at most
+constexpr int kHashed = 64;             // components of a row that choose it
 constexpr int64_t kFew = 24;          // a collection of fewer is filled up with synthetic contours
 
 // Poses.
@@ -84,31 +87,30 @@ constexpr int kPlaceFields = 0 SKETCHSEEK_PLACE(COUNT);
 #undef TEXT
 #undef COUNT
 
-// Evidence that means more together than each on its own: their products are features, too.
-inline constexpr Evidence kInteractions[][2] = {
-    {kMatch, kMatchMargin},    {kMatch, kShapeMargin}, {kMatch, kSimplicity},  {kMatch, kRank},
-    {kMatch, kNetwork},        {kRank, kMatchMargin},  {kRank, kPictures},     {kRank, kCrowd},
-    {kLineArt, kMatchMargin},  {kSimilarity, kCrowd},  {kSimilarity, kNearest}, {kCrowd, kNearest},
-};
-// Evidence that stands beside likeness where photographs are judged.
-inline constexpr Evidence kBesideLikeness[] = {kNetwork, kNetworkZ, kNearest, kAgreement};
-constexpr int64_t kFirst = 5;                // hits whose mean evidence says, beside the first's, whether the thing is there
-constexpr double kLikenessWeight = 2.0 / 3;  // of likeness to photographs, in whether a thing is among them
-constexpr double kCopyFrom = 0.85;           // from this match on a hit begins to be a copy
-constexpr double kNearlyAsHigh = 0.9;        // of a hit's score: what the background is compared with
-constexpr double kLittle = 0.9, kSimple = -1.65;  // one in a hundred drawings of things is shorter, or as concentrated
+// How hits are judged.
+constexpr int64_t kFirst = 5;         // hits whose mean evidence says, beside the first's, whether the thing is there
+constexpr double kFarOut = 4;         // deviations from which on evidence hardly counts for more
+constexpr double kLeastStep = 0.02;   // of log-odds, by which a hit's confidence falls to the next at least
+constexpr double kLikelyFrom = 0.5;   // the chance of a first page from which on it likely has the thing
+constexpr double kCopyFrom = 0.85;    // from this match on a hit begins to be a copy
+constexpr double kNearlyAsHigh = 0.9; // of a hit's score: what the background is compared with
+// Questions, by the share of line art or flat art and by the logarithm of how many pictures there are: three of each.
+constexpr double kFlatFrom = 0.2, kFlatOnly = 0.8, kSmallTo = 1.5, kMediumTo = 2.5;
+constexpr int kQuestions = 9;
 
 // What a person may be told, here and in a browser.
 namespace sentence {
 constexpr char kBlank[] = "The drawing is blank, or a single dot: draw at least one line.";
 constexpr char kScribble[] = "The drawing is scribble over everything: there is no shape in it to look for.";
 constexpr char kTurn[] = "turn must be from 0 to 180 degrees.";
+// What is said of an answer: `Verdict`.
+inline constexpr const char* kVerdicts[] = {"Likely here", "Closest matches", "Probably not here"};
 }  // namespace sentence
 
 // The same as a JSON document, for those who read the engine's answers.
 inline std::string describe_core() {
   std::string out = "{\"constants\": {\"candidates\": " + std::to_string(kCandidates) + ", \"few\": " + std::to_string(kFew) +
-                    ", \"turn step\": " + std::to_string(kTurnStep) + ", \"fine turn step\": " + std::to_string(kFineTurn) +
+                    ", \"far out\": " + std::to_string(kFarOut) + ", \"turn step\": " + std::to_string(kTurnStep) + ", \"fine turn step\": " + std::to_string(kFineTurn) +
                     ", \"local normalization\": " + std::to_string(kLocalNormalization) +
                     ", \"coverage\": " + std::to_string(kCoverage) + ", \"same\": " + std::to_string(kSame) +
                     ", \"embedding\": " + std::to_string(kEmbedding) +
@@ -122,7 +124,8 @@ inline std::string describe_core() {
   list("evidence", kEvidenceNames, kEvidence);
   list("likeness", kLikenessNames, kLikeness);
   list("place", kPlaceNames, kPlaceFields);
-  return out + "}";
+  list("verdicts", sentence::kVerdicts, (int)std::size(sentence::kVerdicts));
+  return out + ", \"questions\": " + std::to_string(kQuestions) + "}";
 }
 
 }  // namespace sketchseek

@@ -90,7 +90,8 @@ struct Place {
 };
 
 struct Answer {
-  double present = 0;
+  double present = 0, first_page = 0;
+  Verdict verdict = kClosest;
   std::vector<int64_t> pictures;  // best first
   Values order, confidence;       // (n,) of these
   Values evidence;                // (n, kEvidence)
@@ -106,13 +107,38 @@ struct Meeting {
   Values d, surface;  // (T,) translations in pixels; (T, T) the cosine there
 };
 
-// Numbers of pictures, evenly from all over a collection of n, that say what an ordinary score is.
-inline std::vector<int64_t> background_of(int64_t n) {
+// Numbers of pictures, evenly from all over a collection of n.
+inline std::vector<int64_t> evenly_of(int64_t n, int64_t most) {
   std::vector<int64_t> out;
-  const int64_t count = std::min(n, kBackground);
+  const int64_t count = std::min(n, most);
   for (int64_t i = 0; i < count; ++i)
     out.push_back(i < count - 1 ? (int64_t)((double)i * ((double)(n - 1) / (double)(count - 1))) : n - 1);
   return out;
+}
+
+// A number that depends on what a row is alone.
+inline uint64_t hash_of(const void* vectors, bool bytes, int dimensions, int64_t row) {
+  const int size = std::min(dimensions, kHashed);
+  const int8_t* codes = (const int8_t*)vectors + row * dimensions;
+  const uint32_t* bits = (const uint32_t*)vectors + row * dimensions;
+  uint64_t sum = 0, factor = 0x9e3779b97f4a7c15;
+  for (int c = 0; c < size; ++c, factor = factor * 6364136223846793005 + 1442695040888963407)
+    sum += (bytes ? (uint64_t)(codes[c] + 128) : (uint64_t)bits[c]) * (factor | 1);
+  return sum ^ sum >> 29;
+}
+
+// Which of some pictures say what an ordinary score is, ascending: chosen by what they are, so that a collection that is made
+// again, in whatever order, says the same. hash(picture): `hash_of` its first row.
+template <typename Hash>
+std::vector<int64_t> ordinary_of(std::vector<int64_t>&& pictures, const Hash& hash) {
+  if ((int64_t)pictures.size() <= kBackground) return pictures;
+  std::vector<std::pair<uint64_t, int64_t>> each;
+  for (const int64_t picture : pictures) each.emplace_back(hash(picture), picture);
+  std::nth_element(each.begin(), each.begin() + kBackground, each.end());
+  pictures.clear();
+  for (int64_t i = 0; i < kBackground; ++i) pictures.push_back(each[i].second);
+  std::sort(pictures.begin(), pictures.end());
+  return pictures;
 }
 
 // The settings' scales, ascending, in kFiner steps from one to the next, with their kernels' weights.
@@ -201,7 +227,11 @@ class Core {
         pictures_(pictures),
         settings_(pictures.settings),
         synthetic_(synthetic, true, synthetic_count, settings_.nx, settings_.no,
-                   norms_of(synthetic, synthetic_count, settings_).data(), settings_.kernels()) {}
+                   norms_of(synthetic, synthetic_count, settings_).data(), settings_.kernels()),
+        ordinary_(ordinary_of(evenly_of((int64_t)pictures.size(), kChosenFrom), [&](int64_t picture) {
+          const Database& rows = pictures.rows;
+          return hash_of(rows.vectors, rows.bytes, rows.dimensions(), pictures.pictures[picture].begin);
+        })) {}
 
   Drawn drawn(const Points& points, bool mirror, double turn, double step = kTurnStep) const {
     return {kernels_, points, settings_, pictures_.rows.bytes, mirror, turn, step};
@@ -309,7 +339,9 @@ class Core {
     }
     if (ranking.empty()) return answer;
     answer.evidence = evidence(*asked, order, ranking, shaped.empty() ? answer.order : shaped, found);
-    answer.confidence = model.judge(answer.evidence, found.network_evidence ? found.network_evidence->likeness : Values(), answer.present);
+    Judgement judged = model.judge(answer.evidence, found.network_evidence ? found.network_evidence->likeness : Values());
+    answer.present = judged.present, answer.first_page = judged.first_page, answer.verdict = judged.verdict;
+    answer.confidence = std::move(judged.confidence);
     const int64_t count = std::min<int64_t>(wanted, (int64_t)ranking.size()), begin = std::min(options.offset, count);
     for (int64_t i = 0; i < count; ++i) answer.pictures.push_back(ranking[i].picture);
     answer.order.resize(count), answer.confidence.resize(count), answer.evidence.resize(count * kEvidence);
@@ -476,7 +508,7 @@ class Core {
 
   std::vector<float> background(const Drawn& drawn) const {
     std::vector<int64_t> rows;
-    for (const int64_t picture : background_of((int64_t)pictures_.size())) rows.push_back(pictures_.pictures[picture].begin);
+    for (const int64_t picture : ordinary_) rows.push_back(pictures_.pictures[picture].begin);
     std::vector<float> cosines(rows.size());
     kernels_.score(pictures_.rows, drawn.query.view(), Range{0, (int64_t)rows.size(), rows.data()}, kNoThreshold,
                    cosines.data());
@@ -665,6 +697,7 @@ class Core {
   const Pictures& pictures_;
   const Settings& settings_;
   const Rows synthetic_;
+  const std::vector<int64_t> ordinary_;  // pictures that say what an ordinary score is
 };
 
 }  // namespace sketchseek

@@ -37,8 +37,9 @@ How to draw so that it is found:
 - Draw it from the side from which it is normalizer shown, upright. Curves (C, Q, A) are followed exactly.
 
 Mirrored copies are found, too; turned ones with `turn`. Each hit has a box in pixels of its picture and a
-confidence from 0 to 1. `present` is the chance that the collection has the thing at all; where it is low,
-`absent` is true, and the hits are only what comes nearest."""
+confidence from 0 to 1. `present` is the chance that the collection has the thing at all, `first_page` that it
+is among the first ten hits; `verdict` says it in words. `absent` is true where the thing is probably not
+here, and the hits are only what comes nearest."""
 EXPLAIN = """\
 Why a picture matched a drawing, or did not: a sentence, and a picture in which what the drawing met is
 green. `id` is a hit's."""

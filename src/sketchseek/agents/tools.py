@@ -37,8 +37,6 @@ Upload = Annotated[
     ),
 ]
 Words = Annotated[str, Field(max_length=400, description="What is looked for, by its looks and by names.")]
-UNLIKELY = 0.35
-"""Chance of being there at all below which the answer says so."""
 AROUND = 0.15
 """What is shown around a box, as a share of it."""
 FOLDERS = 50
@@ -172,7 +170,9 @@ class Tools:
         return {
             "pictures": len(index),
             "present": hits.present,
-            "absent": hits.present < UNLIKELY,
+            "first_page": hits.first_page,
+            "verdict": hits.verdict,
+            "absent": hits.absent,
             "note": hits.note,
             "hits": [_hit(hit) for hit in hits],
         }, hits

@@ -37,7 +37,6 @@ _ADVICE: dict[type[SketchseekError], str] = {
     AddressError: "Choose another with --host or --port.",
 }
 """What a person at the command line can do about an error."""
-UNLIKELY = 0.35  # chance of being there at all below which a search says so
 HEAVY = 2e6  # bytes of a published index above which `publish` says how there would be fewer
 WATCH_RETRY_S = 3600.0  # between two tries to read what the machine failed to read, while watching
 
@@ -486,6 +485,8 @@ def _search(args: argparse.Namespace, clock: Clock, sketch: Any, index: Any) -> 
             "method": args.method or index.method,
             "took_ms": round(1000 * took, 2),
             "present": hits.present,
+            "first_page": hits.first_page,
+            "verdict": hits.verdict,
             "covered": hits.covered,
             "note": hits.note,
             "hits": [hit.to_dict() for hit in hits],
@@ -505,8 +506,8 @@ def _search(args: argparse.Namespace, clock: Clock, sketch: Any, index: Any) -> 
         say(f"Only {hits.covered:.0%} of the collection answered in time.")
     if not hits:
         say("The index is empty." if len(index) == 0 else "Nothing was found.")
-    elif hits.present < UNLIKELY:
-        say(f"Probably not here ({hits.present:.0%}): these are the pictures that come nearest.")
+    else:
+        say(f"{hits.verdict}.")
     return 0
 
 
@@ -689,8 +690,8 @@ def _publish(
             f"{sizes['index'] * share / 1e6:.1f} MB."
         )
     print(
-        f"{report['site']}: {report['pictures']:,} pictures. A visitor loads {sizes['index'] / 1e6:.1f} MB "
-        f"of index, and of {sizes['thumbnails'] / 1e6:.1f} MB of thumbnails those that are shown."
+        f"{report['site']}: {report['pictures']:,} pictures. A visitor loads {sizes['index'] / 1e6:.2f} MB "
+        f"of index, and those of {sizes['thumbnails'] / 1e6:.2f} MB of thumbnails that are shown."
     )
     return 0
 
@@ -727,7 +728,7 @@ def run_explain(args: argparse.Namespace) -> int:
     """`explain`."""
     from ..contours.drawing import Sketch
     from ..index import explained
-    from ..search.explanation_image import explained_png, sentence
+    from ..search.explanation_image import explained_png, plainly, sentence
 
     if not args.out.lower().endswith(".png"):
         raise SketchseekError(f"An explanation is written to a .png, not to {os.path.basename(args.out)}.")
@@ -740,6 +741,7 @@ def run_explain(args: argparse.Namespace) -> int:
         known = {"coverage": round(explanation.coverage, 4), "network": explanation.network}
         print(json.dumps({"sketch": os.path.abspath(args.sketch), **hit, **known}))
     else:
+        print(plainly(explanation))
         print(sentence(explanation))
     return 0
 
@@ -850,7 +852,9 @@ def _add_address(parser: argparse.ArgumentParser) -> None:
 
 def _names_network(word: str) -> bool:
     """Whether a word after `--expansion` is the name of one, or can't be anything else but a wrong one."""
-    if word.partition(":")[0] in ("efficientnet", "dinov2", "vgg16", "onnx"):
+    from ..embeddings.encoders import is_encoder
+
+    if is_encoder(word):
         return True
     return bool(word) and not (word.startswith("-") or os.sep in word or os.path.lexists(word))
 

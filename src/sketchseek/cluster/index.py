@@ -126,9 +126,8 @@ class ClusterIndex(Index):
         layout: ShardLayout = snapshot.codes.layout  # type: ignore[attr-defined]
         shards, _ = layout.pictures.homes(np.array([state.number(hit.id) for hit in hits], np.int64))
         reached = ~np.isin(shards, list(scope.lost))
-        found = Hits([hit for hit, there in zip(hits, reached, strict=True) if there], hits.present)
+        found = hits.others(hit for hit, there in zip(hits, reached, strict=True) if there)
         lost = sum(int(layout.pictures.of_shard[shard]) for shard in scope.lost)
-        found.note = hits.note
         found.covered = round(1 - lost / max(len(layout.pictures), 1), 6)
         return found
 

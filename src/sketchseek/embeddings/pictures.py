@@ -27,6 +27,7 @@ _BACKGROUND = 1024  # pictures that say what a ordinary score is
 # A kind of which there are fewer is centred and asked as the others are: among photographs, flat art is
 # mostly the one in a hundred that only looks so, and with a mean of its own would be like every drawing.
 _RARE = 0.05
+_HASHED = 64  # numbers of a descriptor that say where in the order of usual ones it is
 _PRIOR_WEIGHT = 64  # a collection's own mean counts for half when it has as many pictures
 
 
@@ -198,8 +199,17 @@ class _Statistics:
         if len(here) == 1:
             means[:] = means[here[0]]
         spread: Ids = some[there] if there.any() else some
-        background = spread[:: -(-len(spread) // _BACKGROUND)]
+        background = _by_content(stored, spread)[:_BACKGROUND]
         return cls(means, np.asarray(kinds.mean() if len(kinds) else 0.0), here, background, spread)
+
+
+def _by_content(stored: NDArray[np.floating[Any]], some: Ids) -> Ids:
+    """Pictures in an order that does not depend on their numbers: a collection that is made again says the
+    same to the last digit."""
+    bits = np.ascontiguousarray(stored[some, :_HASHED], np.float32).view(np.uint32).astype(np.uint64)
+    factors = np.random.default_rng(0).integers(1, 2**63, bits.shape[1], np.uint64)
+    mixed = bits @ (factors | np.uint64(1))
+    return some[np.argsort(mixed ^ mixed >> np.uint64(29), kind="stable")]
 
 
 def _load(cache: CodeCache, n: int) -> _Statistics | None:
@@ -240,10 +250,15 @@ def _means(
 ) -> NDArray[np.float32]:
     """The mean of each kind, drawn towards that in general where it is rare; a row counts `weight` times."""
     if prior is None:
-        return rows.mean(axis=0, keepdims=True) if len(rows) else np.zeros((1, rows.shape[1]), np.float32)
+        return (
+            rows.mean(axis=0, keepdims=True, dtype=np.float64).astype(np.float32)
+            if len(rows)
+            else np.zeros((1, rows.shape[1]), np.float32)
+        )
     kinds = kinds_of(rows, prior)
     counts = weight * np.bincount(kinds, minlength=len(prior))
-    sums = np.stack([rows[kinds == kind, :-1].sum(axis=0) for kind in range(len(prior))])
+    # In double precision sums of what is stored are exact, in whatever order.
+    sums = np.stack([rows[kinds == kind, :-1].sum(axis=0, dtype=np.float64) for kind in range(len(prior))])
     own = (weight * sums + _PRIOR_WEIGHT * prior) / (counts + _PRIOR_WEIGHT)[:, None]
     return np.asarray(own, np.float32)
 

@@ -1,17 +1,53 @@
-"""Confidence fitted on trials, and whether it keeps its word: of the hits at 30%, are 3 of 10 right?"""
+"""Confidence fitted on trials, and whether it keeps its word: of the hits at 30%, are 3 of 10 right?
+
+"Probably not here" is said below thresholds that conformal bounds give (Angelopoulos and Bates 2023): one for
+each kind of question, so that it holds of every kind and not only on the whole.
+
+References
+----------
+Angelopoulos and Bates, "Conformal prediction: a gentle introduction", Foundations and Trends in Machine
+Learning 16, 2023.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..search.confidence import Logistic, Model, art, hit_features, likeness_features, search_features
+from ..search.confidence import HEARD, Judgement, Logistic, Model, heard, models, question
+from ..search.core import ABSENT, CLOSEST, CORE, LIKELY, QUESTIONS
 from .open_set import Trial
 
 Floats = NDArray[np.float64]
+Terms = tuple[tuple[str, str], ...]
+
+
+class ModelTerms(NamedTuple):
+    """What models use: of a search, and of a hit."""
+
+    of_search: Terms
+    of_hit: Terms
+
+    @classmethod
+    def shipped(cls) -> ModelTerms:
+        """What those that ship do, with a network."""
+        model = models()["efficientnet"]
+        return cls(model.present.terms, model.hit.terms)
+
+
+PAGE = 10
+"""Hits of a first page."""
+OVER_RIGHT = 0.06
+"""At most so often "probably not here" may stand over a first page that has the thing."""
+UNTRUE = 0.1
+"""At most so often it may be untrue when it is said."""
+NEVER = -50.0
+"""Log-odds that no search has: below them nothing is said."""
+_ENOUGH = 15  # trials of a kind from which on it has a bound of its own
 
 
 def halves(categories: list[str]) -> NDArray[np.bool_]:
@@ -36,99 +72,174 @@ def calibration_error(confidence: Floats, right: NDArray[np.bool_]) -> float:
     return sum(count * abs(chance - share) for chance, share, count in rows) / sum(r[2] for r in rows)
 
 
-def fit_logistic(x: Floats, y: NDArray[np.bool_], weight: Floats, ridge: float) -> Logistic:
-    """The most likely weights, held back a little."""
+def fit_logistic(x: Floats, y: NDArray[np.bool_], weight: Floats, ridge: float, terms: Terms) -> Logistic:
+    """The most likely weights of terms, held back; x (n, `HEARD`), y (n,)."""
     from scipy.optimize import minimize
 
-    mean, deviation = x.mean(axis=0), x.std(axis=0)
-    scale = np.where(deviation > 1e-4, deviation, 1.0)  # a column that never changes says nothing
-    z = np.clip((x - mean) / scale, -6, 6)
+    columns = [(HEARD.index(a), HEARD.index(b)) for a, b in terms]
+    said = np.stack([x[:, a] * x[:, b] for a, b in columns], axis=1)
     weight = weight / weight.sum()
+    mean = weight @ said
+    deviation = np.sqrt(weight @ (said - mean) ** 2)
+    known = deviation > 1e-4  # a column that never changes says nothing
+    terms = tuple(term for term, one in zip(terms, known, strict=True) if one)
+    mean, scale = np.round(mean[known], 6), np.round(np.maximum(deviation[known], 1e-4), 6)
+    z = (said[:, known] - mean) / scale
+    z /= np.sqrt(1 + np.square(z / CORE["far out"]))
 
     def loss(p: Floats) -> tuple[float, Floats]:
         total = z @ p[:-1] + p[-1]
-        chance = 1 / (1 + np.exp(-np.clip(total, -50, 50)))
-        value = -(weight * np.where(y, np.log(chance + 1e-12), np.log(1 - chance + 1e-12))).sum()
-        slope = weight * (chance - y)
+        value = (weight * np.logaddexp(0, np.where(y, -total, total))).sum()
+        slope = weight * (1 / (1 + np.exp(-np.clip(total, -50, 50))) - y)
         return (
             value + ridge * (p[:-1] ** 2).sum(),
             np.concatenate([z.T @ slope + 2 * ridge * p[:-1], [slope.sum()]]),
         )
 
-    p = minimize(loss, np.zeros(x.shape[1] + 1), jac=True, method="L-BFGS-B").x
-
-    def rounded(values: Floats) -> tuple[float, ...]:
-        return tuple(np.round(values, 5).tolist())
-
-    return Logistic(rounded(mean), rounded(scale), rounded(p[:-1]), round(float(p[-1]), 5))
+    p = minimize(loss, np.zeros(z.shape[1] + 1), jac=True, method="L-BFGS-B").x
+    return Logistic(
+        terms,
+        tuple(mean.tolist()),
+        tuple(scale.tolist()),
+        tuple(np.round(p[:-1], 5).tolist()),
+        round(float(p[-1]), 5),
+    )
 
 
 def _by_set(chosen: Sequence[Trial], size: Sequence[int]) -> Floats:
-    """Weights with which every set counts the same."""
+    """Weights with which a set counts by the root of how many trials it has, and a slip of the pen, of which
+    people make more than there are among trials, twice."""
     total: dict[str, int] = {}
     for trial, n in zip(chosen, size, strict=True):
         total[trial.name] = total.get(trial.name, 0) + n
-    return np.concatenate([np.full(n, 1 / total[t.name]) for t, n in zip(chosen, size, strict=True)])
+    each = [
+        np.full(n, (2.0 if t.category.startswith("slip") else 1.0) / np.sqrt(total[t.name]))
+        for t, n in zip(chosen, size, strict=True)
+    ]
+    return np.concatenate(each)
 
 
-def _count(trial: Trial) -> float:
-    """What a trial counts beside the others of its set when presence is learned.
-
-    Slips of the pen are more of what people draw than of the trials, and a collection of a few pictures has
-    what somebody draws less often than every second time.
-    """
-    if trial.category.startswith("slip"):
-        return 4.0
-    return 2.0 if trial.pictures <= FEW and not trial.present else 1.0
-
-
-def fit(chosen: Sequence[Trial]) -> Model:
-    """The most likely models of what is there, and of what is right then, every set counting the same."""
+def fit(chosen: Sequence[Trial], terms: ModelTerms | None = None, ridge: float = 0.03) -> Model:
+    """The most likely models of what is there, and of what is on the first page and what is right then."""
+    terms = terms or ModelTerms.shipped()
     there = [t for t in chosen if t.present]
-    hit = fit_logistic(
-        np.concatenate([hit_features(t.evidence) for t in there]),
-        np.concatenate([t.right for t in there]),
-        _by_set(there, [len(t.right) for t in there]),
-        0.0001,
+    of_search = np.stack([heard(t.evidence, t.likeness)[0] for t in chosen])
+    present = np.array([t.present for t in chosen])
+    weight = _by_set(chosen, [1] * len(chosen))
+    hits = np.concatenate([heard(t.evidence, t.likeness) for t in there])
+    return Model(
+        present=fit_logistic(of_search, present, weight, ridge, terms.of_search),
+        first_page=fit_logistic(
+            of_search[present],
+            np.array([t.right[:PAGE].any() for t in there]),
+            weight[present],
+            ridge,
+            terms.of_search,
+        ),
+        hit=fit_logistic(
+            hits,
+            np.concatenate([t.right for t in there]),
+            _by_set(there, [len(t.right) for t in there]),
+            ridge / 4,
+            terms.of_hit,
+        ),
+        absent=(NEVER,) * QUESTIONS,
     )
-    present = _fit_presence(chosen, [search_features(t.evidence) for t in chosen])
-    photographs = [(t, t.likeness) for t in chosen if t.likeness is not None and art(t.evidence) < 0.5]
-    said = [likeness_features(t.evidence, likeness) for t, likeness in photographs]
-    return Model(hit, present, _fit_presence([t for t, _ in photographs], said) if said else None)
-
-
-def _fit_presence(chosen: Sequence[Trial], features: Sequence[Floats]) -> Logistic:
-    """Of what is there, by the features of each trial."""
-    weight = _by_set(chosen, [1] * len(chosen)) * [_count(t) for t in chosen]
-    return fit_logistic(np.stack(features), np.array([t.present for t in chosen]), weight, 0.003)
-
-
-FEW = 10
-"""Pictures of a small collection."""
 
 
 class Judged(NamedTuple):
-    """A trial with what a model says of it that was not fitted on it: `confidence` (k,) and `present`."""
+    """A trial with what a model says of it that was not fitted on it."""
 
     trial: Trial
-    confidence: Floats
-    present: float
+    said: Judgement
+
+    @property
+    def odds(self) -> float:
+        """Log-odds of presence."""
+        return float(np.log(self.said.present / (1 - self.said.present)))
+
+    def bounded(self, absent: Sequence[float]) -> Judged:
+        """The same with what these thresholds let be said."""
+        if self.said.verdict == LIKELY:
+            return self
+        below = self.odds < absent[question(self.trial.evidence)]
+        return self._replace(said=replace(self.said, verdict=ABSENT if below else CLOSEST))
+
+    @property
+    def found(self) -> bool:
+        """Whether the first page has it."""
+        return bool(self.trial.right[:PAGE].any())
 
 
-def judged(everything: Sequence[Trial]) -> list[Judged]:
-    """By models that were fitted on the other half of the categories."""
-    return _crosswise(everything, halves([f"{t.name} {t.category}" for t in everything]))
+def with_bounds(model: Model, others: Sequence[Judged]) -> Model:
+    """The model with the thresholds that `bounds` gives, from trials that it was not fitted on."""
+    return replace(model, absent=bounds(others))
 
 
-def of_other_sets(everything: Sequence[Trial]) -> list[Judged]:
-    """By models that were fitted on other sets; what slips of the pen look like is known to all."""
-    return _crosswise(everything, np.array([t.name for t in everything]))
+def bounds(rows: Sequence[Judged]) -> tuple[float, ...]:
+    """Log-odds of presence below which a thing is said to be absent.
+
+    For each kind of question the highest that keeps both promises of `threshold` on the whole, and the first
+    of them of each set that has enough trials.
+    """
+    kinds = np.array([question(row.trial.evidence) for row in rows])
+    absent = []
+    for kind in range(QUESTIONS):
+        mine = [row for row, k in zip(rows, kinds, strict=True) if k == kind]
+        names = sorted({row.trial.name for row in mine})
+        sets = [[row for row in mine if row.trial.name == name] for name in names]
+        each = [_over_right(of) for of in sets if sum(row.found for row in of) >= _ENOUGH]
+        absent.append(round(threshold(mine, min(each, default=np.inf)), 4))
+    return tuple(absent)
 
 
-def _crosswise(everything: Sequence[Trial], part: NDArray[Any]) -> list[Judged]:
-    out: list[Judged] = []
-    for name in np.unique(part):
-        model = fit([t for t, p in zip(everything, part, strict=True) if p != name])
-        mine = (t for t, p in zip(everything, part, strict=True) if p == name)
-        out += [Judged(t, *model.judge(t.evidence, t.likeness)) for t in mine]
+def threshold(rows: Sequence[Judged], most: float = np.inf) -> float:
+    """Log-odds below which it may be said of these that the thing is probably not there; `NEVER` for none.
+
+    Of a search like these that has the thing on its first page, the chance to lie below is at most
+    `OVER_RIGHT`: the quantile of split conformal prediction. Of those that lie below, the share that have the
+    thing, one more counted, is at most `UNTRUE`. most : it is no higher.
+    """
+    highest = min(_over_right(rows), most)
+    ordered = sorted(rows, key=lambda row: row.odds)
+    there = np.cumsum([row.trial.present for row in ordered])
+    true = (there + 1) / (np.arange(len(ordered)) + 2) <= UNTRUE
+    last = [i for i in np.flatnonzero(true) if ordered[i].odds < highest]
+    return ordered[last[-1]].odds + 1e-4 if last else NEVER
+
+
+def _over_right(rows: Sequence[Judged]) -> float:
+    odds = np.sort([row.odds for row in rows if row.found])
+    at = int(OVER_RIGHT * (len(odds) + 1))
+    return float(odds[at - 1]) if at else NEVER
+
+
+def judged(everything: Sequence[Trial], terms: ModelTerms | None = None) -> list[Judged]:
+    """By models that were fitted on the other half of the categories and on the other side's pictures, and by
+    the bounds that these have there."""
+    half = halves([t.category for t in everything])
+    rows = _crosswise(everything, [(bool(h), t.side) for h, t in zip(half, everything, strict=True)], terms)
+    out = []
+    for side in sorted({t.side for t in everything}):
+        others = [row for row in rows if row.trial.side != side] or rows
+        absent = bounds(others)
+        out += [row.bounded(absent) for row in rows if row.trial.side == side]
     return out
+
+
+def _crosswise(
+    everything: Sequence[Trial], part: Sequence[tuple[Any, ...]], terms: ModelTerms | None
+) -> list[Judged]:
+    """Each part by what was fitted on those that have nothing in common with it, as far as there are any."""
+    out: list[Judged] = []
+    for name in sorted(set(part)):
+        others = [t for t, p in zip(everything, part, strict=True) if _apart(p, name)]
+        others = others or [t for t, p in zip(everything, part, strict=True) if p != name]
+        model = fit(others, terms)
+        mine = (t for t, p in zip(everything, part, strict=True) if p == name)
+        out += [Judged(t, model.judge(t.evidence, t.likeness)) for t in mine]
+    return out
+
+
+def _apart(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+    return all(a != b for a, b in zip(one, other, strict=True))

@@ -36,7 +36,7 @@ class Trial:
 
     evidence : (k, F) of its first hits. likeness : see `evidence.likeness`. right : (k,) which of the hits
     are. present : whether the collection had what was drawn. name : of the set. category : what was drawn.
-    pictures : how many there were.
+    pictures : how many there were. side : of what make; pictures of two sides have nothing in common.
     confidence, chance : what the answer said of its hits, and of the thing being there.
     """
 
@@ -49,6 +49,7 @@ class Trial:
     pictures: int
     confidence: NDArray[np.float64]
     chance: float
+    side: int = 0
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ def slips(e: Experiment, whole: Described, count: int = 30, seed: int = 1) -> It
     state = whole.part(np.arange(len(whole.state)))
     flat = whole.state.is_line_art.mean() > FLAT or e.data.photos[0].suffix == ".svg"
     for i in range(count):
-        sketch = Sketch.from_strokes([_slip(rng, SCRAWL if flat else i % 4)])
+        sketch = Sketch.from_strokes([slip(rng, SCRAWL if flat else i % 4)])
         answer = find(state, sketch, Options(FIRST), place=False)
         nothing = np.zeros(len(answer.pictures), bool)
         yield Trial(
@@ -139,7 +140,7 @@ def slips(e: Experiment, whole: Described, count: int = 30, seed: int = 1) -> It
         )
 
 
-def _slip(rng: np.random.Generator, kind: int) -> NDArray[np.float64]:
+def slip(rng: np.random.Generator, kind: int) -> NDArray[np.float64]:
     """One stroke (n, 2): a line, a corner, an arc or a scrawl (`SCRAWL`)."""
     if kind == 0:
         return np.array([[0.0, 0.0], rng.normal(0, 1, 2)]) * 3

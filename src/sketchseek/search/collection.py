@@ -118,6 +118,14 @@ class Collection:
         rows: Ids = self._starts[ids]
         return rows
 
+    @cached_property
+    def ordinary(self) -> Ids:
+        """Pictures that say what an ordinary score is, by number, ascending: as the core chooses them, for
+        rows that are elsewhere."""
+        spread = _engine.spread(len(self))
+        vectors, _ = self._stored(self.whole(spread))
+        return spread[_engine.ordinary(np.ascontiguousarray(vectors))]
+
     def top(self, query: Query, k: int, threads: int | None = None) -> Ids:
         """The rows of the k best pictures, each by its best window, best first."""
         return self.engine.top(query, k, threads, groups=self._groups, prior=self.prior)[0]

@@ -1,6 +1,6 @@
-"""Confidence: the chance that a hit is right, and the chance that the collection has the thing at all.
+"""Confidence: the chance that a hit is right, that the first page has one, that the thing is there at all.
 
-Logistic models of the evidence, a pair for searches by shape alone and three for each network that sees
+Logistic models of the evidence, three for searches by shape alone and three for each network that sees
 drawings: data, which the engine judges by (src/cpp/search/confidence.hpp). benchmarks/confidence.py fits them
 on drawings that were searched in collections with and without what they show; docs/explanation/confidence.md
 says how well they keep their word.
@@ -9,27 +9,39 @@ says how well they keep their word.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..shape.engine import _engine
-from .core import EVIDENCE, LIKENESS
+from .core import EVIDENCE, LIKENESS, VERDICTS
 
 Floats = NDArray[np.float64]
+
+HEARD: Final[tuple[str, ...]] = (
+    *EVIDENCE,
+    *(f"mean {name}" for name in EVIDENCE),
+    *LIKENESS,
+    "likeness is heard",
+    "one",
+)
+"""What a model may use: of a hit, of the first few hits, of the whole search."""
 
 
 @dataclass(frozen=True)
 class Logistic:
-    """A chance from features: each brought to mean 0 and deviation 1, weighed, and summed.
+    """A chance from products of two things that are heard, each brought to mean 0 and deviation 1, weighed,
+    and summed.
 
-    mean, scale, weights : (F,). bias : what is added.
+    terms : pairs of `HEARD`. mean, scale, weights : (terms,). bias : what is added.
     """
 
+    terms: tuple[tuple[str, str], ...]
     mean: tuple[float, ...]
     scale: tuple[float, ...]
     weights: tuple[float, ...]
@@ -37,41 +49,56 @@ class Logistic:
 
     def numbers(self) -> list[float]:
         """One after the other, as the engine takes them."""
-        return [*self.mean, *self.scale, *self.weights, self.bias]
+        each = zip(self.terms, self.mean, self.scale, self.weights, strict=True)
+        rows = [(HEARD.index(a), HEARD.index(b), mean, scale, w) for (a, b), mean, scale, w in each]
+        return [float(len(rows)), *(float(number) for row in rows for number in row), self.bias]
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What is said of an answer.
+
+    confidence : (k,) of hits, strictly falling. present : the chance that the thing is there. first_page :
+    the chance that it is among the first ten. verdict : one of `VERDICTS`.
+    """
+
+    confidence: Floats
+    present: float
+    first_page: float
+    verdict: str
 
 
 @dataclass(frozen=True)
 class Model:
     """How to judge the hits of one kind of search.
 
-    hit : the chance that a hit is right where the thing is there, from `hit_features`.
-    present : the chance that the thing is there, from `search_features` of all hits.
-    likeness : the same by what a network says of photographs, from `likeness_features`; None for searches
-        by shape alone.
+    present : the chance that the thing is there. first_page : that it is among the first ten, where it is
+    there. hit : that a hit is right, where it is there.
+    absent : (`QUESTIONS`,) log-odds of presence below which it is said that the thing is probably not there.
     """
 
-    hit: Logistic
     present: Logistic
-    likeness: Logistic | None = None
+    first_page: Logistic
+    hit: Logistic
+    absent: tuple[float, ...]
 
     @cached_property
     def numbers(self) -> Floats:
         """All of it, as the engine takes it."""
-        parts = (self.hit, self.present, self.likeness)
-        return np.array([number for part in parts if part is not None for number in part.numbers()])
+        parts = (self.present, self.first_page, self.hit)
+        return np.array([*self.absent, *(number for part in parts for number in part.numbers())])
 
     @cached_property
     def engine(self) -> _engine.ConfidenceModel:
         """The same, ready to judge."""
         return _engine.ConfidenceModel(self.numbers)
 
-    def judge(self, evidence: Floats, likeness: Floats | None = None) -> tuple[Floats, float]:
-        """Evidence (k, F) of hits, and likeness (L,) of the search -> their confidence (k,), falling, and
-        whether the thing is there."""
+    def judge(self, evidence: Floats, likeness: Floats | None = None) -> Judgement:
+        """From the evidence (k, F) of hits, and likeness (L,) of the search."""
         if len(evidence) == 0:
-            return np.zeros(0), 0.0
-        said = np.zeros(0) if likeness is None else likeness
-        return self.engine.judge(np.ascontiguousarray(evidence, np.float64), said)
+            return Judgement(np.zeros(0), 0.0, 0.0, VERDICTS[1])
+        confidence, present, first_page, verdict = self.engine.judge(*_given(evidence, likeness))
+        return Judgement(confidence, present, first_page, VERDICTS[verdict])
 
     def to_json(self) -> dict[str, Any]:
         """As the file that ships has it."""
@@ -80,27 +107,23 @@ class Model:
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Model:
         """The inverse of `to_json`."""
-        return cls(**{name: Logistic(**_frozen(part)) for name, part in document.items() if part is not None})
+        parts = {name: Logistic(**_frozen(part)) for name, part in document.items() if name != "absent"}
+        return cls(**parts, absent=tuple(document["absent"]))
 
 
-def hit_features(evidence: Floats) -> Floats:
-    """(k, F) -> (k, G): evidence, its squares, each for line art alone, and interactions."""
-    return _engine.hit_features(np.ascontiguousarray(evidence, np.float64)).reshape(len(evidence), -1)
+def heard(evidence: Floats, likeness: Floats | None = None) -> Floats:
+    """What a model may use of each hit: (k, F) of hits and (L,) of the search -> (k, `HEARD`)."""
+    return _engine.heard(*_given(evidence, likeness)).reshape(len(evidence), len(HEARD))
 
 
-def search_features(evidence: Floats) -> Floats:
-    """(k, F) -> (2 G,): the first hit's features, and the mean of the first few."""
-    return _engine.search_features(np.ascontiguousarray(evidence, np.float64))
+def question(evidence: Floats) -> int:
+    """Which of the `QUESTIONS` kinds of search it was, from the evidence (k, F) of its hits."""
+    return int(_engine.question(np.ascontiguousarray(evidence, np.float64)))
 
 
-def likeness_features(evidence: Floats, likeness: Floats) -> Floats:
-    """(k, F) of hits and (L,) of the search -> (H,): likeness, beside what else the network says of them."""
-    return _engine.likeness_features(np.ascontiguousarray(evidence, np.float64), likeness)
-
-
-def art(evidence: Floats) -> float:
-    """How far hits (k, F) are line art or flat art, in which shape is exact: in [0, 1]."""
-    return float(max(evidence[0, EVIDENCE.index(name)] for name in ("line art", "flat art share")))
+def _given(evidence: Floats, likeness: Floats | None) -> tuple[Floats, Floats]:
+    said = np.zeros(0) if likeness is None else likeness
+    return np.ascontiguousarray(evidence, np.float64), np.ascontiguousarray(said, np.float64)
 
 
 def model_for(network: str | None) -> Model:
@@ -121,4 +144,9 @@ def models() -> dict[str, Model]:
 
 
 def _frozen(document: dict[str, Any]) -> dict[str, Any]:
-    return {name: tuple(v) if isinstance(v, list) else v for name, v in document.items()}
+    def tuples(value: Any) -> Any:
+        return (
+            tuple(map(tuples, value)) if isinstance(value, Sequence) and not isinstance(value, str) else value
+        )
+
+    return {name: tuples(value) for name, value in document.items()}

@@ -20,3 +20,8 @@ LIKENESS: Final[tuple[str, ...]] = tuple(_DESCRIPTION["likeness"])
 """The columns of likeness to photographs."""
 PLACE: Final[tuple[str, ...]] = tuple(_DESCRIPTION["place"])
 """The numbers of a place."""
+VERDICTS: Final[tuple[str, ...]] = tuple(_DESCRIPTION["verdicts"])
+"""What is said of an answer: the thing is likely there, these are the closest matches, it is probably not."""
+LIKELY, CLOSEST, ABSENT = VERDICTS
+QUESTIONS: Final[int] = _DESCRIPTION["questions"]
+"""Kinds of searches, each with a threshold of its own below which a thing is said to be absent."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..contours.points import FRAME, Box, Points
+from .core import ABSENT, CLOSEST
 
 if TYPE_CHECKING:
     from ..contours.drawing import Sketch
@@ -156,16 +157,37 @@ class Hits(list[Hit]):
     """The hits of a search, best first.
 
     present : in [0, 1], the chance that the collection has what was drawn at all.
+    first_page : in [0, 1], the chance that it is among the first ten hits.
+    verdict : what is said of both, one of `core.VERDICTS`: that it is likely here, that these are the closest
+        matches, or that it is probably not here, which is said where it is true in nine of ten cases.
     covered : in [0, 1], the share of the collection that was looked at: less than all where parts of it are
         on other machines, and some did not answer in time.
     note : a sentence where less was asked than the index knows; None where there is nothing to say.
     """
 
-    def __init__(self, hits: Iterable[Hit] = (), present: float = 0.0) -> None:
+    def __init__(
+        self,
+        hits: Iterable[Hit] = (),
+        present: float = 0.0,
+        first_page: float = 0.0,
+        verdict: str = CLOSEST,
+    ) -> None:
         super().__init__(hits)
-        self.present = round(present, 6)
+        self.present, self.first_page = round(present, 6), round(first_page, 6)
+        self.verdict = verdict
         self.covered = 1.0
         self.note: str | None = None
+
+    @property
+    def absent(self) -> bool:
+        """Whether it is said that the thing is probably not here."""
+        return self.verdict == ABSENT
+
+    def others(self, hits: Iterable[Hit]) -> Hits:
+        """Other hits of which the same is said."""
+        made = Hits(hits, self.present, self.first_page, self.verdict)
+        made.covered, made.note = self.covered, self.note
+        return made
 
     def _repr_html_(self) -> str:
         from .html import gallery

@@ -23,9 +23,7 @@ def missing_last(hits: Hits) -> Hits:
     first = min(hit.rank for hit in hits)
     there = [hit for hit in hits if hit.picture not in gone]
     missing = [replace(hit, missing=True) for hit in hits if hit.picture in gone]
-    ordered = Hits(replace(hit, rank=rank) for rank, hit in enumerate([*there, *missing], first))
-    ordered.present, ordered.covered, ordered.note = hits.present, hits.covered, hits.note
-    return ordered
+    return hits.others(replace(hit, rank=rank) for rank, hit in enumerate([*there, *missing], first))
 
 
 def _gone(pictures: Iterable[str]) -> set[str]:

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..embeddings.icons import BLEND
-from ..shape.engine import Ids, _engine
+from ..shape.engine import Ids
 from ..shape.engine.ids import distinct
 from .candidates import Candidates, ShapeScores, drawn_for
 from .confidence import model_for
-from .core import EVIDENCE, PLACE
+from .core import EVIDENCE, PLACE, VERDICTS
 
 if TYPE_CHECKING:
     from .state import SearchState
@@ -29,15 +29,18 @@ Floats = NDArray[np.float64]
 class Answer:
     """A ranking of pictures.
 
-    present : in [0, 1], the chance that the collection has the thing at all.
+    present : in [0, 1], the chance that the collection has the thing at all. first_page : the chance that
+        it is among the first ten. verdict : what is said of both (`core.VERDICTS`).
     pictures : (n,) by number, best first. order : (n,) what orders them, falling.
-    confidence : (n,) in [0, 1], the chance of each to be right; falls as the order does.
+    confidence : (n,) in [0, 1], the chance of each to be right; falls strictly.
     evidence : (n, F) what they were judged by (`core.EVIDENCE`). likeness : (L,) the same of the whole search
         (`core.LIKENESS`); None where no network was asked, or where it found flat art.
     places : (m, P) hit after hit, the best place of each first (`core.PLACE`), of the hits that are shown.
     """
 
     present: float
+    first_page: float
+    verdict: str
     pictures: Ids
     order: Floats
     confidence: Floats
@@ -60,7 +63,7 @@ def rescore(shape: ShapeScores, found: Candidates, *, count: int | None = None, 
     background = None
     if part:
         rows, pictures = part.local(rows, pictures)
-        ordinary = state.collection.whole(_engine.background(len(state)))
+        ordinary = state.collection.whole(state.collection.ordinary)
         background = state.collection.engine.scores(shape.query_of_hits, ordinary, options.threads)
     answer = here.core.rescore(
         drawn_for(here, shape.points, options) if part else shape.drawn,
@@ -88,6 +91,8 @@ def rescore(shape: ShapeScores, found: Candidates, *, count: int | None = None, 
         places[:, PLACE.index("picture")] = part.ids[places[:, PLACE.index("picture")].astype(np.int64)]
     return Answer(
         present=answer["present"],
+        first_page=answer["first_page"],
+        verdict=VERDICTS[answer["verdict"]],
         pictures=numbers,
         order=answer["order"],
         confidence=answer["confidence"],

@@ -61,7 +61,7 @@ def search(state: SearchState, sketch: Sketch | None, options: Options) -> Hits:
         hits = hits_of(state, sketch, answer, options.offset)
     else:
         found = hits_of(state, turned.sketch, turned.answer, options.offset)
-        hits = Hits((turned.told_of(sketch, hit) for hit in found), found.present)
+        hits = found.others(turned.told_of(sketch, hit) for hit in found)
     if heard is None:
         return hits
     from .words import unused_words, with_names
@@ -137,7 +137,7 @@ def hits_of(state: SearchState, sketch: Sketch, answer: Answer, offset: int = 0)
     for i, mine in groupby(answer.places.tolist(), key=itemgetter(PLACE.index("hit"))):
         places = [dict(zip(PLACE, row, strict=True)) for row in mine]
         hits.append(_hit(state, sketch, offset + int(i) + 1, places))
-    return Hits(hits, answer.present)
+    return Hits(hits, answer.present, answer.first_page, answer.verdict)
 
 
 def _hit(state: SearchState, sketch: Sketch, rank: int, places: list[dict[str, float]]) -> Hit:

@@ -25,6 +25,7 @@ from ..shape.engine import Ids
 from ..shape.engine.ids import distinct, is_among
 from ..shape.engine.native import products, thread_count
 from ..words import Dictionary, Meaning, Named, class_directions, content_words, query_vector
+from .core import CLOSEST, LIKELY
 from .hit import Hit, Hits
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ _CALLED = 0.75  # of a name: from here on a picture is called what was said
 _LEAST = 0.3  # of a name: less is by chance
 _UNSEEN, _SEEN = 0.1, 0.3  # strengths of meanings that say nothing of a picture, and all
 _COMMON = 0.7  # what counts against pictures of known classes, for a word that is none
+_LIKELY = 0.5
 _STEEP, _HALF = 1.5, 2.0  # of a word's confidence: a logistic of z-scores, not calibrated
 _BATCH = 4096
 _BACKGROUND = 1024  # pictures that say what a usual score is
@@ -203,14 +205,14 @@ def search_words(state: SearchState, options: Options, heard: WordScores) -> Hit
         for rank, (number, chance) in enumerate(zip(ids, confidence, strict=True), 1)
     ]
     present = float(confidence[0]) if len(ids) else 0.0
-    return with_names(Hits(hits[options.offset :], present), state, heard)
+    # No word is so well understood that its absence could be told.
+    verdict = LIKELY if present >= _LIKELY else CLOSEST
+    return with_names(Hits(hits[options.offset :], present, present, verdict), state, heard)
 
 
 def with_names(hits: Hits, state: SearchState, heard: WordScores) -> Hits:
     """The same hits, those whose names matched with the word that did."""
-    named = Hits(replace(hit, matched=heard.matched(state.number(hit.id))) for hit in hits)
-    named.present = hits.present
-    return named
+    return hits.others(replace(hit, matched=heard.matched(state.number(hit.id))) for hit in hits)
 
 
 def by_names(shape: ShapeScores, heard: WordScores, count: int, rejected: Ids) -> tuple[Ids, Vector]:

@@ -403,6 +403,8 @@ class Service:
             "method": index.method,
             "took_ms": round((found - began) * 1e3, 2),
             "present": hits.present,
+            "first_page": hits.first_page,
+            "verdict": hits.verdict,
             "covered": hits.covered,
             "note": hits.note,
             "drawing": polylines(sketch.simplified(self.limits.points).strokes) if sketch else [],

@@ -158,6 +158,10 @@ class SearchAnswer(BaseModel):
     method: str
     took_ms: float
     present: float = Field(description="How likely the collection has the thing at all, 0 to 1.")
+    first_page: float = Field(description="How likely it is among the first ten hits, 0 to 1.")
+    verdict: str = Field(
+        description='What is said of both: "Likely here", "Closest matches" or "Probably not here".'
+    )
     covered: float = Field(
         description="The share of the collection that was looked at: less than 1 where some of it, on other "
         "machines, did not answer in time."

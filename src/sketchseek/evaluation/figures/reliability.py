@@ -43,8 +43,8 @@ def plot(measured: dict[str, list[Trial]], out: Path) -> None:
 def by_set(everything: list[Trial]) -> dict[str, tuple[NDArray[np.float64], NDArray[np.bool_]]]:
     """Of each set the confidence of all hits, by models fitted on other categories, and which are right."""
     found: dict[str, list[tuple[NDArray[np.float64], NDArray[np.bool_]]]] = {}
-    for trial, confidence, _ in judged(everything):
-        found.setdefault(trial.name, []).append((confidence, trial.right))
+    for trial, said in judged(everything):
+        found.setdefault(trial.name, []).append((said.confidence, trial.right))
     return {
         name: (np.concatenate([c for c, _ in rows]), np.concatenate([r for _, r in rows]))
         for name, rows in found.items()

@@ -1,23 +1,15 @@
 // What an answer is worth: how many hits look right, which show the same, where the list may end.
 
 const RIGHT = 0.5; // a hit that is right more often than not looks right
-const PERHAPS = 0.35; // less likely than this, the collection does not have it
 const CHANCE = 0.1; // of hits less sure than this, hardly one in ten is right
 const FEWEST = 12; // so many are shown whatever they are worth
 const NO_SHAPE = 0.28; // the cosine that a drawing has with just any picture
 const SHAPE = 0.45; // and the one from which on its outline says something
 
 /** How many of the first hits look right; what follows is the closest there is. */
-export function looksRight({ present, hits }) {
+export function looksRight({ hits }) {
   const first = hits.findIndex((hit) => hit.confidence < RIGHT);
-  return present < RIGHT ? 0 : first < 0 ? hits.length : first;
-}
-
-/** The heading above the hits. `present` is how likely the collection has the thing at all. */
-export function verdict(answer) {
-  const right = looksRight(answer);
-  if (right) return right === 1 ? "1 looks right" : `${right} look right`;
-  return answer.present < PERHAPS ? "Nothing looks right: the closest there is" : "Perhaps among these";
+  return first < 0 ? hits.length : first;
 }
 
 /** How many of these hits, which are best first, are better than chance; `from` is how many came before. */

@@ -3,7 +3,7 @@ import * as api from "./api.js";
 import { showExamples, showWall } from "./examples.js";
 import { Folders } from "./folders.js";
 import { fit, outline, placed } from "./geometry.js";
-import { farewell, looksRight, verdict, worth } from "./judgement.js";
+import { farewell, looksRight, worth } from "./judgement.js";
 import { download, keep, noted, restore } from "./memory.js";
 import { Photo, readPhoto } from "./photo.js";
 import { Picks } from "./picks.js";
@@ -330,7 +330,7 @@ function explain(answer) {
     : `Nothing among ${counted(answer.pictures)}${part}`;
   if (answer.note) find("#status").textContent += `. ${answer.note}`;
   if (!answer.hits.length) notice("nothing");
-  find("#answers h2").textContent = shown.picked ? "More like these" : verdict(answer);
+  find("#answers h2").textContent = shown.picked ? "More like these" : answer.verdict;
   find("#answers h2").hidden = false;
   find("#legend").hidden = !answer.hits[0]?.outline.length || noted(LEGEND) !== null;
 }

@@ -163,7 +163,10 @@ export class Collection {
     const answer = await this.#turns.take(async () =>
       this.#line.ask("search", { ...query, rows: this.#others.length ? await this.#scanned(query) : null }));
     const hits = this.#hits(answer, offset, lines);
-    return { pictures: this.pictures, present: rounded(answer.present, 6), hits, took_ms: performance.now() - started };
+    return {
+      pictures: this.pictures, present: rounded(answer.present, 6), first_page: rounded(answer.firstPage, 6),
+      verdict: answer.verdict, hits, took_ms: performance.now() - started,
+    };
   }
 
   /** The rows of the best pictures, best first, by the workers that have a part each. */

@@ -310,7 +310,8 @@ function ask(call, { strokes, k, offset, mirror, turn }, ...more) {
   }
 }
 
-/** Places of the best pictures, a number for each of `fields`, and the chance that the thing is there at all. rows: what the
+/** Places of the best pictures, a number for each of `fields`, the chances that the thing is there at all and that the first
+ *  page has it, and what is said of both. rows: what the
  *  workers that scan have found. */
 function search({ rows, ...query }) {
   asked = true;
@@ -322,7 +323,10 @@ function search({ rows, ...query }) {
   }
   const count = engine.places_count() * meaning.place.length;
   const places = new Float64Array(engine.memory.buffer, unsigned(engine.places()), count).slice();
-  return { present: engine.present(), places, fields: meaning.place };
+  return {
+    present: engine.present(), firstPage: engine.first_page(), verdict: meaning.verdicts[engine.verdict()], places,
+    fields: meaning.place,
+  };
 }
 
 /** Rows of this worker's part, best first, and their scores: one after the other. */
