@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from ..shape.engine import _engine
 from ..shape.engine.ids import distinct, is_among
 from ..shape.engine.native import products
-from .icons import BLEND, BLEND_BESIDE, SAME
+from .icons import BLEND, BLEND_BESIDE, SAME, UNSEEN
 from .pictures import Pictures, QueryEmbeddings
 from .quantisation import Ids, Vector
 
@@ -313,18 +313,26 @@ class _First:
             shape.at(background) if self.everything is None else self.everything[background]
         )
         self._usual_network = pictures.background_rows.cosines(drawing) if drawing is not None else None
+        self._spread = max(float(self._drawn(self._background_shape, self._usual_network).std()), 1e-9)
         self._background = self._sum(background, self._background_shape, self._usual_network)
         self._background_ids = background
         self._words: Words | None = None
         self._weight, self._background_words = 0.0, self._background
 
-    def _sum(self, ids: Ids, shape: Vector, network: Vector | None) -> Vector:
+    def _drawn(self, shape: Vector, network: Vector | None) -> Vector:
         total = _z(shape, self._background_shape)
         if network is not None and self._usual_network is not None:
             total = total + self._blend * _z(network, self._usual_network)
-        if self._resemblance is not None:
-            total = total + np.float32(self._icon_blend) * self._resemblance.at(ids)
         return total
+
+    def _sum(self, ids: Ids, shape: Vector, network: Vector | None) -> Vector:
+        total = self._drawn(shape, network)
+        if self._resemblance is None:
+            return total
+        # 0 stands for a picture that the icon network has not seen.
+        seen = self._resemblance.at(ids)
+        resembles = np.where(seen == 0, np.float32(UNSEEN / self._spread) * total, seen)
+        return np.asarray(total + np.float32(self._icon_blend) * resembles, np.float32)
 
     def score_words(self, words: Words, agree: float) -> None:
         """Let words count from now on; less where what was drawn is something else."""
