@@ -70,7 +70,17 @@ def test_the_page_names_every_part_of_the_package():
 
 
 def test_only_these_modules_lie_at_the_root():
-    named = {"__init__", "__main__", "arguments", "errors", "index", "kernels", "progress", "system"}
+    named = {
+        "__init__",
+        "__main__",
+        "arguments",
+        "errors",
+        "index",
+        "kernels",
+        "plugins",
+        "progress",
+        "system",
+    }
     assert {p.stem for p in PACKAGE.glob("*.py")} <= named
 
 

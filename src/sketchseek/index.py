@@ -293,7 +293,7 @@ class Index:
         without tokens until they have.
         """
         present = self.config.wanted
-        if present is None or (wanted is None and present.tokens is not None and not _outdated(present)):
+        if present is None or (wanted is None and not _outdated(present)):
             return
         try:
             encoder = _encoder(present)
@@ -301,8 +301,7 @@ class Index:
             if wanted is None:
                 return  # `add` says it, if it has anything to describe
             raise
-        space = None if wanted is False else encoder.tokens
-        changed = _with_tokens(present, space)
+        changed = _without_tokens(present) if wanted is False else _with_tokens(present, encoder.tokens)
         if changed != present:
             self._keep(changed)
         self.refresh()
@@ -316,7 +315,7 @@ class Index:
         elif not wanted.tokens:
             if coming is not None:
                 store.set_successor(None)
-            store.set_expansion(_with_tokens(present, None))
+            store.set_expansion(replace(present, tokens=wanted.tokens, token_bytes=0))
         elif present.tokens is None:
             store.set_expansion(wanted)
         else:  # what its column may hold is of another version
@@ -719,22 +718,27 @@ def _expansion(name: str, *, tokens: bool = True) -> Expansion:
 
     encoder = get_encoder(name)
     bare = Expansion(encoder.name, encoder.version, encoder.dimension)
-    return _with_tokens(bare, encoder.tokens if tokens else None)
+    return _with_tokens(bare, encoder.tokens) if tokens else _without_tokens(bare)
 
 
 def _outdated(expansion: Expansion) -> bool:
-    """Whether its tokens are of another version than those that would be made here."""
+    """Whether its tokens, unless nobody wants any, are others than those that would be made here."""
     from .embeddings.encoders import token_space
 
-    here = token_space(expansion.name) if expansion.tokens else None
+    here = None if expansion.tokens == "" else token_space(expansion.name)
     return here is not None and here.version != expansion.tokens
 
 
 def _with_tokens(expansion: Expansion, space: TokenSpace | None) -> Expansion:
-    """The same with tokens of that kind, or with none."""
+    """The same with tokens of that kind; where there is none, it is still to be decided."""
     if space is None:
-        return replace(expansion, tokens="", token_bytes=0)
+        return replace(expansion, tokens=None, token_bytes=0)
     return replace(expansion, tokens=space.version, token_bytes=space.bytes)
+
+
+def _without_tokens(expansion: Expansion) -> Expansion:
+    """The same with tokens that nobody wants."""
+    return replace(expansion, tokens="", token_bytes=0)
 
 
 def by_shape_alone(reason: str | None) -> str | None:

@@ -155,18 +155,6 @@ def test_an_index_finds_its_structured_forest_again(
         assert seen["strength"].shape == (300, 400)
 
 
-def test_without_onnxruntime_canny_steps_in_and_says_so_once(monkeypatch, capsys) -> None:
-    from sketchseek.contours import detectors
-
-    monkeypatch.setattr(detectors, "find_spec", lambda _: None)
-    monkeypatch.setattr(detectors, "_noticed", set())
-    assert get_detector().name == "canny"
-    assert get_detector().name == "canny"
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert "onnxruntime" in said
-
-
 def test_choosing_a_detector_loads_no_runtime() -> None:
     import subprocess
 

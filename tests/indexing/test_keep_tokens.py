@@ -125,6 +125,24 @@ def test_tokens_of_another_version_are_made_again_with_the_next_run(tmp_path: Pa
     assert Index.open(where).version == version
 
 
+def test_a_network_whose_tokens_come_to_be_known_gives_them_with_the_next_run(
+    tmp_path: Path, pictures: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sketchseek.embeddings import encoders
+
+    where = tmp_path / "i"
+    with monkeypatch.context() as nobody:
+        nobody.setattr(encoders, "token_space", lambda _: None)
+        index = Index.create(where, "compact", detector="canny", expansion=True)
+        index.add(pictures, jobs=1)
+        index.keep_tokens()
+        assert index.config.expansion.tokens is None  # type: ignore[union-attr]
+    assert index._snapshot.tokens is None
+    assert main(["index", "--index", str(where), "--jobs", "1"]) == 0
+    after = Index.open(where)._snapshot
+    assert (after.tokens[:, -1] == 18).all()  # type: ignore[index]
+
+
 def test_whoever_wants_none_any_more_keeps_what_there_is_of_descriptors(
     tmp_path: Path, pictures: Path
 ) -> None:

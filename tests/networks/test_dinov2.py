@@ -33,7 +33,7 @@ from sketchseek.networks.weights import read_tensors
 pytest.importorskip("onnx")
 
 WIDTH, HIDDEN, DEPTH, GRID = 128, 192, 2, 5
-SHIPPED = Path(efficientnet.__file__).parent / "data"
+SHIPPED = Path(efficientnet.__file__).parents[1] / "embeddings" / "data"
 
 
 def small(seed=0):
@@ -272,7 +272,7 @@ def test_a_pair_says_what_both_say(lite2):
         alone = np.array([eye(p)[:-1] for p in pixels])
         ratio = np.linalg.norm(seen[:, part]) / np.linalg.norm(alone)
         np.testing.assert_allclose(seen[:, part], ratio * alone, rtol=1e-4, atol=1e-6)
-        np.testing.assert_allclose(pair.background[:, part], ratio * eye.background, rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(pair.prior[:, part], ratio * eye.prior, rtol=1e-4, atol=1e-6)
     strokes = [np.array([[-150, -100], [120, 0], [0, 150]], np.float32)]
     drawing = pair.drawing(strokes)
     for row, alone in zip(drawing, one.drawing(strokes), strict=True):

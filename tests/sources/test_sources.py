@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from PIL import Image, ImageDraw
 
-from sketchseek import Index, sources
+from sketchseek import Index, plugins, sources
 from sketchseek.errors import SketchseekError
 from sketchseek.storage.source_cache import items_of
 
@@ -72,9 +72,9 @@ def photos(monkeypatch):
     monkeypatch.setenv("IMMICH_API_KEY", "word")
     entry = EntryPoint("immich+http", "sketchseek_immich:Immich", sources.GROUP)
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [entry])
-    sources.schemes.cache_clear()
+    plugins.plugins.cache_clear()
     yield f"immich+http://127.0.0.1:{server.server_address[1]}", asked
-    sources.schemes.cache_clear()
+    plugins.plugins.cache_clear()
     server.shutdown()
     server.server_close()
 

@@ -852,7 +852,9 @@ def _add_address(parser: argparse.ArgumentParser) -> None:
 
 def _names_network(word: str) -> bool:
     """Whether a word after `--expansion` is the name of one, or can't be anything else but a wrong one."""
-    if word.partition(":")[0] in ("efficientnet", "dinov2", "vgg16", "onnx"):
+    from ..embeddings.encoders import is_encoder
+
+    if is_encoder(word):
         return True
     return bool(word) and not (word.startswith("-") or os.sep in word or os.path.lexists(word))
 

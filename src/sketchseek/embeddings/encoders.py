@@ -15,6 +15,7 @@ from ..errors import SketchseekError
 from ..networks import catalog, dinov2, efficientnet, vgg16
 from ..networks.crow import crow
 from ..networks.weights import Tensors, read_tensors
+from ..plugins import find, plugins
 from ..shape.engine.native import products
 from . import flat_art
 from .converted import Weights
@@ -29,6 +30,7 @@ _IMAGENET = (
     np.array([58.395, 57.12, 57.375], np.float32),
 )
 _DATA = Path(__file__).parent / "data"
+GROUP = "sketchseek.networks"
 _STRIDE = 32
 PICTURE_SIDE = 320
 DRAWING_SIDE = 224
@@ -179,18 +181,23 @@ class Network:
         return max(round(height * scale), 1) * _STRIDE, max(round(width * scale), 1) * _STRIDE
 
 
-class OnnxEncoder:
-    """Any network: its vectors as they are. It looks at pictures only."""
+class PictureOnlyEncoder:
+    """Any function from pictures to vectors of length 1, as an encoder. It looks at pictures only.
 
-    def __init__(self, name: str, version: str, network: Network) -> None:
+    encode : (h, w, 3) uint8 RGB -> (dimension,) float32.
+    """
+
+    def __init__(
+        self, name: str, version: str, encode: Callable[[NDArray[np.uint8]], NDArray[np.float32]]
+    ) -> None:
         self.name, self.version = name, version
         self.prior, self.reference, self.tokens, self.blend = None, None, None, 0.0
-        self._network = network
+        self._encode = encode
         self.dimension = len(self(np.full((_STRIDE, _STRIDE, 3), 127, np.uint8)))
 
     def __call__(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Describe one picture: (h, w, 3) RGB -> (dimension,), of length 1."""
-        return self._network(pixels, PICTURE_SIDE)
+        return self._encode(pixels)
 
     def with_tokens(self, pixels: NDArray[np.uint8]) -> tuple[NDArray[np.float32], None]:
         """The same; nobody learned its tokens."""
@@ -457,7 +464,7 @@ def get_encoder(
     learned: Tensors | None = None,
     device: str = "cpu",
 ) -> PictureEncoder:
-    """Load a encoder by its name.
+    """Load an encoder by its name; those of other packages come by the entry points `sketchseek.networks`.
 
     Parameters
     ----------
@@ -473,32 +480,67 @@ def get_encoder(
     """
     kind, _, file = name.partition(":")
     path = model or (Path(file).expanduser().absolute() if file else None)
-    if kind == "efficientnet":
-        if learned and f"{kind}.projection" in learned:
-            learned = _part_of(learned, kind)
-        return efficientnet_encoder(path or efficientnet.shipped_weights(), learned, device)
-    if kind == "dinov2" and path is None:
-        first, second = catalog.kept(kind), efficientnet.shipped_weights()
-        part = _part_of(learned, "efficientnet") if learned else None
-        return PairedEncoder(
-            dinov2_encoder(first, learned, device), efficientnet_encoder(second, part, device)
-        )
-    if kind not in ("vgg16", "onnx"):
+    if kind in _OURS:
+        return _OURS[kind](kind, path, learned, device)
+    factory = find(GROUP, kind, {})
+    if factory is None:
+        raise SketchseekError(f"There is no picture network {name!r}; choose {', '.join(encoder_names())}.")
+    encoder: PictureEncoder = factory(file, device)
+    return encoder
+
+
+def encoder_names() -> tuple[str, ...]:
+    """The names that `get_encoder` knows, those of plug-ins last."""
+    ours = tuple(name if name in TAUGHT else f"{name}:FILE" for name in _OURS)
+    return (*ours, *(name for name in plugins(GROUP) if name not in _OURS))
+
+
+def is_encoder(name: str) -> bool:
+    """Whether a word, up to its colon, names a network."""
+    kind = name.partition(":")[0]
+    return kind in _OURS or kind in plugins(GROUP)
+
+
+def _efficientnet(kind: str, path: Path | None, learned: Tensors | None, device: str) -> PictureEncoder:
+    if learned and f"{kind}.projection" in learned:
+        learned = _part_of(learned, kind)
+    return efficientnet_encoder(path or efficientnet.shipped_weights(), learned, device)
+
+
+def _dinov2(kind: str, path: Path | None, learned: Tensors | None, device: str) -> PictureEncoder:
+    if path is not None:
         raise SketchseekError(
-            f"There is no picture network {name!r}; choose efficientnet, dinov2, vgg16:FILE or onnx:FILE."
+            f"There is no picture network {kind}:FILE; choose {', '.join(encoder_names())}."
         )
+    first, second = catalog.kept(kind), efficientnet.shipped_weights()
+    part = _part_of(learned, "efficientnet") if learned else None
+    return PairedEncoder(dinov2_encoder(first, learned, device), efficientnet_encoder(second, part, device))
+
+
+def _from_file(kind: str, path: Path | None, learned: Tensors | None, device: str) -> PictureEncoder:
+    """The weights of VGG16, or any model in ONNX."""
     if path is None:
         raise SketchseekError(f"The picture network {kind} needs a file: say {kind}:FILE.")
     called = f"{kind}:{path}"
     if path.suffix != ".onnx":
         tensors = read_tensors(path)
         network = Network(called, vgg16.build(tensors), device=device)
-        return OnnxEncoder(called, fingerprint(tensors), network)
+        return PictureOnlyEncoder(called, fingerprint(tensors), partial(network, longer_side=PICTURE_SIDE))
     try:
         content = path.read_bytes()
     except OSError as error:
         raise SketchseekError(f"The picture network {path} can't be read: {error.strerror}.") from error
-    return OnnxEncoder(called, hashlib.sha256(content).hexdigest()[:16], Network(called, content))
+    network = Network(called, content)
+    version = hashlib.sha256(content).hexdigest()[:16]
+    return PictureOnlyEncoder(called, version, partial(network, longer_side=PICTURE_SIDE))
+
+
+_OURS: dict[str, Callable[[str, Path | None, Tensors | None, str], PictureEncoder]] = {
+    "efficientnet": _efficientnet,
+    "dinov2": _dinov2,
+    "vgg16": _from_file,
+    "onnx": _from_file,
+}
 
 
 def fingerprint(tensors: Tensors) -> str:

@@ -59,7 +59,7 @@ _AGREEING_HITS = 20  # first hits of the drawing that say whether a word means t
 _DISAGREEMENT_WEIGHT = 0.4  # weight of words that mean something else than what was drawn
 NAMED = 3.0
 """What a name that matches counts, in deviations."""
-_CANDIDATES = 500  # of a large collection, how many candidates each kind of score may name
+_CANDIDATES_PER_SCORE = 500  # of a large collection, how many candidates each kind of score may name
 
 
 class ShapeRanking(Protocol):
@@ -171,7 +171,9 @@ def rerank(
     threads : int
     """
     first = _First(shape, pictures, drawing if blend else None, blend, resemblance)
-    known = _ScoredPictures(pictures, first, max(_CANDIDATES, 2 * k), threads, np.asarray(rejected, np.int64))
+    known = _ScoredPictures(
+        pictures, first, max(_CANDIDATES_PER_SCORE, 2 * k), threads, np.asarray(rejected, np.int64)
+    )
     known.add(shape.best)
     if first.drawing is not None:
         known.add_like(first.drawing)

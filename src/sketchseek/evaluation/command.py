@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--paper", action="store_true", help="the paper's own configuration, (5,2) by default"
     )
     parser.add_argument(
-        "--smallest", type=float, choices=(0.6, 0.3, 0.2), default=0.3, metavar="F",
+        "--min-object-size", "--smallest", type=float, choices=(0.6, 0.3, 0.2), default=0.3, metavar="F",
         help="the smallest share of a photo at which a thing shall be found: .6, .3 or .2",
     )  # fmt: skip
     parser.add_argument(

@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Protocol
 
 from ..errors import SketchseekError
+from ..plugins import find, plugins
 from .objects import Stat
 
 GROUP = "sketchseek.sources"
@@ -71,26 +71,22 @@ class Kept(Protocol):
         """Remember it."""
 
 
-@cache
-def schemes() -> dict[str, str]:
-    """Schemes of addresses, and the source that each has: "module:class"."""
-    from importlib.metadata import entry_points  # of a mail reader's weight, and every search passes here
+_OURS = {"https": f"{__name__}.iiif:IIIF", "http": f"{__name__}.iiif:IIIF"}
 
-    known = {"https": "sketchseek.sources.iiif:IIIF", "http": "sketchseek.sources.iiif:IIIF"}
-    return {**{entry.name: entry.value for entry in entry_points(group=GROUP)}, **known}
+
+def schemes() -> set[str]:
+    """The schemes of addresses that something here reads."""
+    return {*_OURS, *plugins(GROUP)}
 
 
 def source_of(root: str) -> Source:
     """What reads an address."""
-    from importlib import import_module
-
     scheme = root.partition("://")[0]
-    found = schemes().get(scheme)
-    if found is None:
+    factory = find(GROUP, scheme, _OURS)
+    if factory is None:
         raise SketchseekError(f"Nothing here reads {scheme}:// ({root}).")
-    module, _, name = found.partition(":")
-    made: Source = getattr(import_module(module), name)()
-    return made
+    source: Source = factory()
+    return source
 
 
 def is_remote(path: str | bytes | os.PathLike[str]) -> bool:

@@ -21,7 +21,7 @@ from .. import system
 
 _DIGEST = 16
 _PAGE = 4096
-_BLOCK = 2**24
+_BLOCK = 2**20
 _KIND = "xxh3:"
 
 

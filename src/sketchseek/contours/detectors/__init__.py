@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-import sys
-from importlib.util import find_spec
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import SketchseekError
+from ...plugins import find, plugins
 
+GROUP = "sketchseek.detectors"
 DETECTORS = ("neural", "structured:FILE", "canny")
+_OURS = {
+    "neural": f"{__name__}.neural:Neural",
+    "structured": f"{__name__}.structured:Structured",
+    "canny": f"{__name__}.canny:Canny",
+}
+_WITHOUT_FILE = ("neural", "canny")
 
 
 class EdgeDetector(Protocol):
@@ -29,35 +35,21 @@ class EdgeDetector(Protocol):
         ...
 
 
+def detector_names() -> tuple[str, ...]:
+    """The names that `get_detector` knows, those of plug-ins last."""
+    return (*DETECTORS, *(name for name in plugins(GROUP) if name not in _OURS))
+
+
 def get_detector(name: str = "neural", device: str = "cpu") -> EdgeDetector:
     """The detector of that name; `structured:FILE` names the file of its model as well.
 
-    device : "cuda" runs `neural` on a graphics processor; the others know the processor alone.
-    `neural` without onnxruntime becomes `canny`, with one line on stderr.
+    device : "cuda" runs `neural` on a graphics processor; our others know the processor alone.
     """
-    kind, _, model = name.partition(":")
-    if kind == "structured":
-        from .structured import Structured
-
-        return Structured(model)
-    if name not in ("neural", "canny"):
-        raise SketchseekError(f"There is no edge detector {name!r}; choose one of {', '.join(DETECTORS)}.")
-    if name == "neural":
-        if device == "cuda" or find_spec("onnxruntime"):
-            from .neural import Neural
-
-            return Neural(device)
-        _notice("onnxruntime is not installed: using the edge detector 'canny' instead of 'neural'.")
-    from .canny import Canny
-
-    return Canny()
-
-
-_noticed: set[str] = set()
-
-
-def _notice(sentence: str) -> None:
-    """Say it once a process."""
-    if sentence not in _noticed:
-        _noticed.add(sentence)
-        print(sentence, file=sys.stderr)
+    kind, _, file = name.partition(":")
+    factory = find(GROUP, kind, _OURS)
+    if factory is None or (file and kind in _WITHOUT_FILE):
+        raise SketchseekError(
+            f"There is no edge detector {name!r}; choose one of {', '.join(detector_names())}."
+        )
+    detector: EdgeDetector = factory(file, device)
+    return detector

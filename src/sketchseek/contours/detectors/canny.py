@@ -26,6 +26,9 @@ class Canny:
     name = "canny"
     version = f"1-{VERSION}"
 
+    def __init__(self, file: str = "", device: str = "cpu") -> None:
+        pass
+
     def __call__(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
         """(h, w, 3) uint8 RGB -> (h, w) float32 in [0, 1]."""
         smooth = cv2.GaussianBlur(pixels, (0, 0), SMOOTHING)

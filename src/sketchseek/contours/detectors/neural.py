@@ -27,7 +27,7 @@ class Neural:
 
     name = "neural"
 
-    def __init__(self, device: str = "cpu") -> None:
+    def __init__(self, file: str = "", device: str = "cpu") -> None:
         weights = files(__package__).joinpath("edges.onnx").read_bytes()
         self.version = f"{hashlib.sha256(weights).hexdigest()[:12]}-{ENLARGED}-{VERSION}"
         self._network: Callable[[NDArray[np.uint8]], NDArray[np.float32]]

@@ -20,16 +20,16 @@ class Structured:
     Its name holds the model's absolute path: whoever adds to an index finds the file by it.
     """
 
-    def __init__(self, model: str) -> None:
-        if not model:
+    def __init__(self, file: str, device: str = "cpu") -> None:
+        if not file:
             raise SketchseekError(
                 "The edge detector 'structured' needs a model file (model.yml or model.yml.gz for OpenCV's "
                 "structured edge detection): name it, as in structured:model.yml.gz."
             )
-        path = os.path.abspath(os.path.expanduser(model))
+        path = os.path.abspath(os.path.expanduser(file))
         content = read_source(path)
         if not _is_forest(path):
-            raise SketchseekError(f"{model} is not a structured-forest model that OpenCV reads.")
+            raise SketchseekError(f"{file} is not a structured-forest model that OpenCV reads.")
         self._forest = cv2.ximgproc.createStructuredEdgeDetection(path)
         self.name = f"structured:{path}"
         self.version = f"{hashlib.sha256(content).hexdigest()[:12]}-{VERSION}"

@@ -1,0 +1,35 @@
+"""What other packages add: detectors, networks and sources, by entry points; ours are listed in the same way.
+
+A package names a function or a class in its `pyproject.toml`, under one of three groups:
+
+`sketchseek.detectors` : `factory(file, device)` gives an `EdgeDetector`.
+`sketchseek.networks` : `factory(file, device)` gives a `PictureEncoder`.
+`sketchseek.sources` : `factory()` gives a `Source`; the entry's name is the scheme of its addresses.
+
+`file` is what follows the colon in a name such as `structured:model.yml.gz`, else empty; `device` is "cpu" or
+"cuda". What an index records is the `name` of the object made: by that name it is asked for again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+
+@cache
+def plugins(group: str) -> dict[str, str]:
+    """The names that installed packages add to a group, and where each lies: "module:attribute"."""
+    from importlib.metadata import entry_points  # of a mail reader's weight, and every search passes here
+
+    return {entry.name: entry.value for entry in entry_points(group=group)}
+
+
+def find(group: str, name: str, ours: Mapping[str, str]) -> Any:
+    """What a name stands for, imported when it is asked for; None where nobody has it. Ours come first."""
+    place = ours.get(name) or plugins(group).get(name)
+    if place is None:
+        return None
+    module, _, attribute = place.partition(":")
+    return getattr(import_module(module), attribute)
