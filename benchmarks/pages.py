@@ -277,6 +277,14 @@ def seconds(paths: list[Path], where: Path) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+def rendered(data: bytes) -> list[Image.Image]:
+    """The pages of a PDF as pictures, as large as they are drawn for the index."""
+    import pypdfium2
+
+    with pypdfium2.PdfDocument(data) as document:
+        return [page.render(scale=1600 / PAGE[1]).to_pil().convert("RGB") for page in document]
+
+
 def cost(count: int) -> None:
     """Pages of each kind against the same as picture files; an empty run is taken off both."""
     rng = np.random.default_rng(38)
@@ -293,7 +301,7 @@ def cost(count: int) -> None:
             "scans, JPEG in PDF": (pdf([shown(name) for name in images], images), scans, "jpg"),
             "scans, packed in PDF": (pdf([shown(name) for name in packed], packed), scans, "png"),
             "lines in PDF": (pdf([ink(f) for f in figures]), sheets, "png"),
-            "lines and letters in PDF": (pdf(with_letters), sheets, "png"),
+            "lines and letters in PDF": (pdf(with_letters), rendered(pdf(with_letters)), "png"),
         }
         nothing = there / "nothing.png"
         Image.new("L", (40, 40), 255).save(nothing)

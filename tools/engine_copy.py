@@ -12,7 +12,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src" / "cpp"
-TESTS = tuple(str(ROOT / "tests" / name) for name in ("shape/engine", "embeddings/test_quantisation.py"))
+OF_SEARCH = (
+    "search/test_core.py",
+    "search/test_places.py",
+    "search/test_local_normalization.py",
+    "search/test_confidence.py",
+)
+OF_CODES = ("embeddings/test_quantisation.py", "embeddings/test_tokens.py")
+TESTS = tuple(str(ROOT / "tests" / name) for name in ("shape/engine", *OF_CODES, *OF_SEARCH))
 LIBRARY = Path("shape") / "engine" / f"_engine{sysconfig.get_config_var('EXT_SUFFIX')}"
 
 

@@ -145,7 +145,7 @@ def test_expansion_has_the_answers_of_one_machine(
 
     monkeypatch.setattr(pictures, "LARGE", large)
     monkeypatch.setattr(pictures, "COMPARED", large)
-    monkeypatch.setattr("sketchseek.embeddings.expansion._CANDIDATES", 60)
+    monkeypatch.setattr("sketchseek.embeddings.expansion._CANDIDATES_PER_SCORE", 60)
     index = Index.create(tmp_path / "i", "compact", detector="canny", expansion=False)
     index.store.set_expansion(Expansion("made-up", "1", 128))
     write(tmp_path / "i", synthetic(range(300), expansion=128))
@@ -204,7 +204,7 @@ def test_tokens_have_the_answers_of_one_machine(
     assert prior_mean("efficientnet", dimension) is not None
     monkeypatch.setattr(pictures, "LARGE", large)
     monkeypatch.setattr(pictures, "COMPARED", large)
-    monkeypatch.setattr("sketchseek.embeddings.expansion._CANDIDATES", 60)
+    monkeypatch.setattr("sketchseek.embeddings.expansion._CANDIDATES_PER_SCORE", 60)
     seer = Seer(dimension, parts=8)
     monkeypatch.setattr("sketchseek.index._encoder", lambda _: seer)
     index = Index.create(tmp_path / "i", "compact", detector="canny", expansion=False)
@@ -239,14 +239,14 @@ def test_words_have_the_answers_of_one_machine(
     dimension = class_directions().shape[1] + 1  # the kind is the last
     monkeypatch.setattr(pictures, "LARGE", large)
     monkeypatch.setattr(pictures, "COMPARED", large)
-    monkeypatch.setattr("sketchseek.embeddings.expansion._CANDIDATES", 60)
+    monkeypatch.setattr("sketchseek.embeddings.expansion._CANDIDATES_PER_SCORE", 60)
     index = Index.create(tmp_path / "i", "compact", detector="canny", expansion=False)
     index.store.set_expansion(Expansion("efficientnet", "1", dimension))
     write(tmp_path / "i", synthetic(range(420), expansion=dimension))
     alone = Index.open(tmp_path / "i")
     with ClusterIndex.spread(tmp_path / "i", ClusterOptions(shards=3, deadline=DEADLINE)) as index:
         for drawing in (None, drawings[0]):
-            for words in ("dog", "7", "qwzxv"):  # what it looks like, what it is called, nothing
+            for words in ("dog", "000007", "qwzxv"):  # what it looks like, what it is called, nothing
                 options = {"words": words, "blend": 0, "k": 25}
                 found, expected = index.search(drawing, **options), alone.search(drawing, **options)
                 assert same_hits(found, expected)

@@ -102,6 +102,19 @@ def test_without_a_place_to_keep_it_all_works(source: Path, monkeypatch: pytest.
     assert Weights.of("colours", tensors(), {}).model("side", model) == model(tensors())
 
 
+def test_a_noted_version_that_is_damaged_is_told_anew(source: Path) -> None:
+    """Indexes are known by it: a wrong one would be refused, or worse, written into a new index."""
+    assert of_file(source).version(lambda _: "0e39d0b37a2a0cf6") == ("0e39d0b37a2a0cf6", False)
+    assert of_file(source).version(refuses) == ("0e39d0b37a2a0cf6", True)
+    path = next((source.parent / "cache").glob("*.version"))
+    whole = path.read_bytes()
+    flipped = [bytes([*whole[:i], whole[i] ^ 1 << i % 8, *whole[i + 1 :]]) for i in range(len(whole))]
+    for harm in (b"", b"[]", b"{}", b"null", b'"x"', b'{"version": 3}', b"[" * 5000, whole[:-3], *flipped):
+        path.write_bytes(harm)
+        found, _ = of_file(source).version(lambda _: "0e39d0b37a2a0cf6")
+        assert found == "0e39d0b37a2a0cf6", harm
+
+
 def test_a_few_installations_keep_theirs_beside_each_other(source: Path) -> None:
     made = []
     for number in range(5):

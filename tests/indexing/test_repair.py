@@ -434,6 +434,23 @@ def test_only_what_is_damaged_in_the_turn_itself_is_given_up(
     assert answers(Index.open(where)) == expected
 
 
+def test_what_nothing_names_is_said_also_where_the_commit_ends_in_an_error(
+    where: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No later run would say it: the table is whole then."""
+    for path in [*files(where, "data"), *files(where, "snapshot")]:
+        path.write_bytes(bytes(path.stat().st_size))
+    replace = Store.replace
+
+    def replaced(store: Store, prepare: Any) -> None:
+        replace(store, prepare)
+        raise SketchseekError("Cannot write the index: Too many open files.")
+
+    monkeypatch.setattr(Store, "replace", replaced)
+    with pytest.raises(SketchseekError, match=r"open files\. 13 are named by nothing: they come back"):
+        check(where, repair=True)
+
+
 def test_what_was_repaired_is_said_also_where_the_run_ends_in_an_error(
     where: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -444,7 +461,7 @@ def test_what_was_repaired_is_said_also_where_the_run_ends_in_an_error(
     assert main(["index", str(tmp_path / "pictures"), "--jobs", "1", "--index", str(where)]) == 1
     said = capsys.readouterr().err
     assert "Repaired: " in said
-    assert "Of 13 lost pictures, 0 were read again. The others come back when the folders are indexed" in said
+    assert "Of 13 lost pictures, 0 were read again. 13 are named by nothing: they come back when" in said
     assert "There is no file or folder" in said
     (tmp_path / "elsewhere").rename(tmp_path / "pictures")
     assert main(["index", "--jobs", "1", "--index", str(where)]) == 0, "the folders are known still"

@@ -47,6 +47,8 @@ ALSO = 0.8
 """Another place in a picture is one whose score is at least this share of the best place's."""
 ICON_BLEND = 3.0
 """What the icon network weighs beside shape alone, both as deviations above what is ordinary."""
+ICON_UNSEEN = 0.8
+"""What it says of a picture that it has not seen: this share of how far that stands out by its shape."""
 LOOKS_THE_SAME = 0.9
 """From this cosine on a whole picture looks the same as the drawing, whatever the icon network says."""
 APART = 0.5
@@ -143,8 +145,10 @@ def _blended(
     state: SearchState, query: Query, ranking: Ranking, score: NDArray[np.float64], z: NDArray[np.float64]
 ) -> tuple[Ranking, NDArray[np.float64], NDArray[np.float64]]:
     """What looks the same first, then by shape and by what stands out for the icon network; both scores."""
-    width = max(float(usual_scores(state.collection, query).std()), 0.02)
-    both = score + ICON_BLEND * width * z[ranking.ids]
+    usual = usual_scores(state.collection, query)
+    width, seen = max(float(usual.std()), 0.02), z[ranking.ids]
+    unseen = ICON_UNSEEN * (score - usual.mean()) / width
+    both = score + ICON_BLEND * width * np.where(seen == 0, unseen, seen)
     whole = state.collection.whole(ranking.ids) == ranking.rows
     same = whole & (ranking.score >= LOOKS_THE_SAME)
     order = np.lexsort([-np.where(same, score, both), ~same])

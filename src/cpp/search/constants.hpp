@@ -38,7 +38,8 @@ constexpr int kEmbedding = 128;                // numbers of an embedding
 constexpr double kIconShare = 0.5;
 constexpr int64_t kIconCandidates = 200;       // pictures that resemble a drawing most, which are looked at, too
 constexpr double kIconBlend = 3;               // what it weighs beside shape alone, both as z-scores
-constexpr double kIconBlendBeside = 2;        // the same beside shape and what a larger network says
+constexpr double kIconBlendBeside = 0.5;        // the same beside shape and what a larger network says
+constexpr double kIconUnseen = 0.8;            // of how far it stands out without it: what it says of a picture it has not seen, a photograph
 constexpr double kSame = 0.9;                  // a picture whose shape has this cosine looks the same, whatever it depicts
 
 // Places.
@@ -114,6 +115,7 @@ inline std::string describe_core() {
                     ", \"local normalization\": " + std::to_string(kLocalNormalization) +
                     ", \"coverage\": " + std::to_string(kCoverage) + ", \"same\": " + std::to_string(kSame) +
                     ", \"embedding\": " + std::to_string(kEmbedding) +
+                    ", \"icon unseen\": " + std::to_string(kIconUnseen) +
                     ", \"icon blend beside\": " + std::to_string(kIconBlendBeside) +
                     ", \"icon blend\": " + std::to_string(kIconBlend) + "}";
   const auto list = [&](const char* key, const char* const* names, int count) {

@@ -468,14 +468,18 @@ class Core {
   void blend(const Drawn& drawn, const Candidates& found, double weight, Ranking& ranking, Values& scores, Values& shaped) const {
     const std::vector<float> cosines = found.background.empty() ? background(drawn) : found.background;
     const Values usual(cosines.begin(), cosines.end());
-    weight *= std::max(deviation_of(usual, mean_of(usual)), kLeastDeviation);
+    const double mean = mean_of(usual);
+    const double deviation = std::max(deviation_of(usual, mean), kLeastDeviation);
     std::vector<size_t> order(ranking.size());
     std::iota(order.begin(), order.end(), 0);
     Values both(ranking.size());
     const auto same = [&](size_t i) {
       return ranking[i].score >= kSame && ranking[i].row == pictures_.pictures[ranking[i].picture].begin;
     };
-    for (size_t i = 0; i < both.size(); ++i) both[i] = scores[i] + weight * found.resemblance.z[ranking[i].picture];
+    for (size_t i = 0; i < both.size(); ++i) {
+      const float z = found.resemblance.z[ranking[i].picture];
+      both[i] = scores[i] + weight * (z == 0 ? kIconUnseen * (scores[i] - mean) : deviation * z);
+    }
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
       if (same(a) != same(b)) return same(a);
       return same(a) ? scores[a] > scores[b] : both[a] > both[b];

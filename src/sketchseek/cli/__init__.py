@@ -506,7 +506,7 @@ def _search(args: argparse.Namespace, clock: Clock, sketch: Any, index: Any) -> 
         say(f"Only {hits.covered:.0%} of the collection answered in time.")
     if not hits:
         say("The index is empty." if len(index) == 0 else "Nothing was found.")
-    else:
+    elif not args.json:
         say(f"{hits.verdict}.")
     return 0
 

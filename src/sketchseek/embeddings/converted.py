@@ -68,14 +68,15 @@ class Weights:
         """What `make` says of the tensors, and whether it was known without reading them."""
         path = None if self._key is None else cache_folder() / f"{self._name}-{self._key}.version"
         if path is not None:
-            with suppress(OSError, ValueError):
-                return str(json.loads(path.read_bytes())["version"]), True
+            kept = _kept_version(path)
+            if kept is not None:
+                return kept, True
         made = make(self.tensors)
         if path is not None:
             with suppress(OSError):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 temporary = path.with_suffix(f".{os.getpid()}.tmp")
-                temporary.write_text(json.dumps({"version": made}))
+                temporary.write_text(json.dumps({"version": made, "sum": _sum_of(made)}))
                 temporary.replace(path)
         return made, False
 
@@ -91,6 +92,20 @@ class Weights:
             except Exception:  # a cache that can't be written, or a model that onnxruntime can't write down
                 return model
         return kept / _MODEL
+
+
+def _kept_version(path: Path) -> str | None:
+    """What was noted, if it is what was written: indexes are known by it."""
+    try:
+        noted = json.loads(path.read_bytes())
+        version = str(noted["version"])
+        return version if noted["sum"] == _sum_of(version) else None
+    except (OSError, ValueError, TypeError, LookupError, RecursionError):
+        return None
+
+
+def _sum_of(text: str) -> str:
+    return xxhash.xxh3_128(text.encode()).hexdigest()
 
 
 def _key(source: Path, learned: Tensors) -> str | None:

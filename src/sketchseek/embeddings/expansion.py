@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from ..shape.engine import _engine
 from ..shape.engine.ids import distinct, is_among
 from ..shape.engine.native import products
-from .icons import BLEND, BLEND_BESIDE, SAME
+from .icons import BLEND, BLEND_BESIDE, SAME, UNSEEN
 from .pictures import Pictures, QueryEmbeddings
 from .quantisation import Ids, Vector
 
@@ -59,7 +59,7 @@ _AGREEING_HITS = 20  # first hits of the drawing that say whether a word means t
 _DISAGREEMENT_WEIGHT = 0.4  # weight of words that mean something else than what was drawn
 NAMED = 3.0
 """What a name that matches counts, in deviations."""
-_CANDIDATES = 500  # of a large collection, how many candidates each kind of score may name
+_CANDIDATES_PER_SCORE = 500  # of a large collection, how many candidates each kind of score may name
 
 
 class ShapeRanking(Protocol):
@@ -171,7 +171,9 @@ def rerank(
     threads : int
     """
     first = _First(shape, pictures, drawing if blend else None, blend, resemblance)
-    known = _ScoredPictures(pictures, first, max(_CANDIDATES, 2 * k), threads, np.asarray(rejected, np.int64))
+    known = _ScoredPictures(
+        pictures, first, max(_CANDIDATES_PER_SCORE, 2 * k), threads, np.asarray(rejected, np.int64)
+    )
     known.add(shape.best)
     if first.drawing is not None:
         known.add_like(first.drawing)
@@ -311,18 +313,26 @@ class _First:
             shape.at(background) if self.everything is None else self.everything[background]
         )
         self._usual_network = pictures.background_rows.cosines(drawing) if drawing is not None else None
+        self._spread = max(float(self._drawn(self._background_shape, self._usual_network).std()), 1e-9)
         self._background = self._sum(background, self._background_shape, self._usual_network)
         self._background_ids = background
         self._words: Words | None = None
         self._weight, self._background_words = 0.0, self._background
 
-    def _sum(self, ids: Ids, shape: Vector, network: Vector | None) -> Vector:
+    def _drawn(self, shape: Vector, network: Vector | None) -> Vector:
         total = _z(shape, self._background_shape)
         if network is not None and self._usual_network is not None:
             total = total + self._blend * _z(network, self._usual_network)
-        if self._resemblance is not None:
-            total = total + np.float32(self._icon_blend) * self._resemblance.at(ids)
         return total
+
+    def _sum(self, ids: Ids, shape: Vector, network: Vector | None) -> Vector:
+        total = self._drawn(shape, network)
+        if self._resemblance is None:
+            return total
+        # 0 stands for a picture that the icon network has not seen.
+        seen = self._resemblance.at(ids)
+        resembles = np.where(seen == 0, np.float32(UNSEEN / self._spread) * total, seen)
+        return np.asarray(total + np.float32(self._icon_blend) * resembles, np.float32)
 
     def score_words(self, words: Words, agree: float) -> None:
         """Let words count from now on; less where what was drawn is something else."""

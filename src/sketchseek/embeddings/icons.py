@@ -31,6 +31,8 @@ BLEND: Final[float] = _CORE["icon blend"]
 """What it weighs beside shape alone, both as z-scores."""
 BLEND_BESIDE: Final[float] = _CORE["icon blend beside"]
 """The same beside shape and what a larger network says."""
+UNSEEN: Final[float] = _CORE["icon unseen"]
+"""Of how far a picture stands out without it: what it says of one that it has not seen, a photograph."""
 SAME: Final[float] = _CORE["same"]
 """A picture whose shape has this cosine with the drawing looks the same, whatever it depicts."""
 WEIGHTS: Final = "icons.bin"

@@ -27,7 +27,7 @@ _BACKGROUND = 1024  # pictures that say what a ordinary score is
 # A kind of which there are fewer is centred and asked as the others are: among photographs, flat art is
 # mostly the one in a hundred that only looks so, and with a mean of its own would be like every drawing.
 _RARE = 0.05
-_HASHED = 64  # numbers of a descriptor that say where in the order of usual ones it is
+_COMPONENTS_HASHED = 64  # numbers of a descriptor that say where in the order of usual ones it is
 _PRIOR_WEIGHT = 64  # a collection's own mean counts for half when it has as many pictures
 
 
@@ -206,7 +206,9 @@ class _Statistics:
 def _by_content(stored: NDArray[np.floating[Any]], some: Ids) -> Ids:
     """Pictures in an order that does not depend on their numbers: a collection that is made again says the
     same to the last digit."""
-    bits = np.ascontiguousarray(stored[some, :_HASHED], np.float32).view(np.uint32).astype(np.uint64)
+    bits = (
+        np.ascontiguousarray(stored[some, :_COMPONENTS_HASHED], np.float32).view(np.uint32).astype(np.uint64)
+    )
     factors = np.random.default_rng(0).integers(1, 2**63, bits.shape[1], np.uint64)
     mixed = bits @ (factors | np.uint64(1))
     return some[np.argsort(mixed ^ mixed >> np.uint64(29), kind="stable")]

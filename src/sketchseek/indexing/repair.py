@@ -79,8 +79,13 @@ class Check:
         if self.waiting:
             said.append(f"{self.waiting:,} are out of reach, and can't be found until they are there again.")
         if self.repaired and self.restored + self.kept + self.waiting < self.lost:
-            said.append("The others come back when the folders are indexed in which they are.")
+            said.append(_come_back(self.lost - self.restored - self.kept - self.waiting))
         return said
+
+
+def _come_back(count: int) -> str:
+    """The sentence for pictures that nothing names any more."""
+    return f"{count:,} are named by nothing: they come back when the folders are indexed in which they are."
 
 
 def check(where: str | os.PathLike[str], *, repair: bool = False, jobs: int | None = None) -> Check:
@@ -179,7 +184,13 @@ def _restore(store: Store, suspects: set[Files], found: Check, jobs: int | None)
         found.lost = sum(map(_rows, damaged))
         return numbers, table_of(rows, store) if rows else None
 
-    store.replace(prepare)
+    try:
+        store.replace(prepare)
+    except SketchseekError as error:
+        unnamed = found.lost - len(rows)
+        if unnamed > 0:  # whether or not the commit went through: nobody else will ever say it
+            raise type(error)(f"{error} {_come_back(unnamed)}") from error
+        raise
     there = [row["path"] for row in rows if os.path.isfile(row["path"])]
     if there:
         update(store, there, IndexingOptions(jobs))

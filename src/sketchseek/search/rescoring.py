@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..embeddings.icons import BLEND
 from ..shape.engine import Ids
 from ..shape.engine.ids import distinct
 from .candidates import Candidates, ShapeScores, drawn_for
 from .confidence import model_for
-from .core import EVIDENCE, PLACE, VERDICTS
+from .core import CORE, EVIDENCE, PLACE, VERDICTS
 
 if TYPE_CHECKING:
     from .state import SearchState
@@ -82,7 +81,7 @@ def rescore(shape: ShapeScores, found: Candidates, *, count: int | None = None, 
         background=background,
         total=len(state),
         resemblance=found.resemblance.part(part.ids) if part and found.resemblance else found.resemblance,
-        icon_blend=BLEND,
+        icon_blend=CORE["icon blend"],
         threads=shape.threads,
     )
     numbers, places = answer["pictures"], answer["places"].reshape(-1, len(PLACE))

@@ -12,13 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..contours.points import Box, Points
-from ..embeddings.icons import DIMENSION
 from ..errors import SketchseekError
 from ..shape.engine import Ids, _engine
 from ..shape.windows import MIN_OBJECT_SIZE, shares, windows_of
 from .collection import Collection
+from .core import CORE
 from .engine_arrays import EngineArrays
 from .folders import Folders
+
+DIMENSION = int(CORE["embedding"])
+"""Numbers of what the icon network sees in a picture."""
 
 if TYPE_CHECKING:
     from ..embeddings import EmbeddingIndex

@@ -46,7 +46,7 @@ def print_info(info: Mapping[str, Any], out: TextIO) -> None:
         "on disk": f"{info['bytes'] / 1e6:,.1f} MB",
         "preset": info["preset"],
         "edges by": info["detector"],
-        "finds": f"things down to {info['smallest']:g} of a picture, by {info['views']:,} views",
+        "finds": f"things down to {info['smallest']:g} of a picture, by {info['views']:,} windows",
         "depicts by": info["expansion"] or "nothing: shapes alone",
         "version": info["version"],
     }
