@@ -340,7 +340,7 @@ def test_a_search_loads_neither_lance_nor_scipy(place: Path) -> None:
     assert not {"lance", "pyarrow", "scipy", "onnxruntime", "cv2", "PIL"} & loaded
     assert not {"multiprocessing", "subprocess", "tempfile", "zipfile", "importlib.resources"} & loaded
     assert "numpy.ma" not in loaded
-    assert not {"sketchseek.embeddings", "sketchseek.maps.joint", "sketchseek.storage.store"} & loaded
+    assert not {"sketchseek.embeddings.encoders", "sketchseek.maps.joint", "sketchseek.storage.store"} & loaded
     assert len([name for name in loaded if name.split(".")[0] == "sketchseek"]) <= 60
 
 

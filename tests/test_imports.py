@@ -103,7 +103,9 @@ def test_an_upward_import_is_noticed():
     assert upward(typed, ("shape",), order, "shape") == []
 
 
-@pytest.mark.parametrize("name", ["sketchseek", "sketchseek.contours", "sketchseek.maps"])
+@pytest.mark.parametrize(
+    "name", ["sketchseek", "sketchseek.contours", "sketchseek.embeddings", "sketchseek.maps"]
+)
 def test_a_package_that_loads_late_names_what_it_has(name):
     package = import_module(name)
     assert set(package.__all__) <= set(dir(package))

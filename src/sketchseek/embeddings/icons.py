@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -19,7 +19,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..shape.engine import _engine
 from ..shape.engine.native import build_name
-from .flat_art import is_flat_art
 
 SIDE: Final = 64
 """Pixels each way that the network sees."""
@@ -113,6 +112,8 @@ def as_stored(embedding: Plane) -> NDArray[np.int8]:
 
 def stored_embedding(pixels: NDArray[np.uint8], *, is_line_art: bool) -> bytes:
     """What an index keeps of a picture (h, w, 3): no bytes where it is neither line art nor flat art."""
+    from .flat_art import is_flat_art  # with OpenCV, which searching does not need
+
     return as_stored(embed_picture(pixels)).tobytes() if is_line_art or is_flat_art(pixels) else b""
 
 
@@ -124,7 +125,7 @@ def network() -> _engine.IconNetwork:
 
 def weights() -> bytes:
     """What it has learned, as `publish` sends it, too."""
-    return (files(__package__) / "data" / WEIGHTS).read_bytes()
+    return Path(__file__).with_name("data").joinpath(WEIGHTS).read_bytes()
 
 
 def _flat(strokes: Sequence[ArrayLike]) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
