@@ -340,8 +340,9 @@ def test_a_search_loads_neither_lance_nor_scipy(place: Path) -> None:
     assert not {"lance", "pyarrow", "scipy", "onnxruntime", "cv2", "PIL"} & loaded
     assert not {"multiprocessing", "subprocess", "tempfile", "zipfile", "importlib.resources"} & loaded
     assert "numpy.ma" not in loaded
-    assert not {"sketchseek.embeddings.encoders", "sketchseek.maps.joint", "sketchseek.storage.store"} & loaded
-    assert len([name for name in loaded if name.split(".")[0] == "sketchseek"]) <= 60
+    late = {"sketchseek.embeddings.encoders", "sketchseek.maps.joint", "sketchseek.storage.store"}
+    assert not late & loaded
+    assert len([name for name in loaded if name.split(".")[0] == "sketchseek"]) <= 62
 
 
 def test_a_search_with_the_network_loads_no_onnx_once_it_is_converted(place: Path, tmp_path: Path) -> None:
