@@ -73,7 +73,6 @@ def test_only_these_modules_lie_at_the_root():
     named = {
         "__init__",
         "__main__",
-        "arguments",
         "errors",
         "index",
         "kernels",

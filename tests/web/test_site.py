@@ -212,7 +212,7 @@ def test_command(
     out, err = capsys.readouterr()
     assert "8 pictures" in out
     assert "compact" not in err
-    monkeypatch.setattr("sketchseek.cli.HEAVY", 1)
+    monkeypatch.setattr("sketchseek.cli.publish.HEAVY", 1)
     assert main(["publish", site, "--index", str(shape_index)]) == 0
     assert "--preset compact" in capsys.readouterr().err
     shutil.rmtree(site)

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from ..errors import SketchseekError
-from ..search.html import as_text, painted_png
+from ..search.html import painted_png
 from ..server.bodies import Coordinate, Degrees, PictureId, Strokes
 from ..server.limits import Limits
+from ..sources.files import as_text
 
 if TYPE_CHECKING:
     from PIL import Image

@@ -29,6 +29,19 @@ complete -o bashdefault -o default -F _sketchseek sketchseek
 """
 
 
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `completion`."""
+    parser.add_argument("shell", choices=("bash", "zsh", "fish"))
+
+
+def run(args: argparse.Namespace) -> int:
+    """`completion`."""
+    from . import build_parser
+
+    print(script(build_parser(["completion"]), args.shell), end="")
+    return 0
+
+
 def script(parser: argparse.ArgumentParser, shell: str) -> str:
     """What the shell is to read."""
     if shell == "fish":

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, SketchseekError
-from ..networks import catalog, dinov2, efficientnet, vgg16
+from ..networks import catalog, dinov2, efficientnet
 from ..networks.crow import crow
 from ..networks.weights import Tensors, read_tensors
 from ..plugins import find, plugins
@@ -524,6 +524,8 @@ def _from_file(kind: str, path: Path | None, learned: Tensors | None, device: st
     called = f"{kind}:{path}"
     if path.suffix != ".onnx":
         tensors = read_tensors(path)
+        from ..networks import vgg16
+
         network = Network(called, vgg16.build(tensors), device=device)
         return PictureOnlyEncoder(called, fingerprint(tensors), partial(network, longer_side=PICTURE_SIDE))
     try:

@@ -6,10 +6,7 @@ exactness: NumPy and FAISS get float32 copies laid out for them beforehand, and 
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -20,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import system
-from ..arguments import positive
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,38 +49,8 @@ class Measurement:
     bandwidth_share: float | None = None
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's own options."""
-    parser.add_argument(
-        "--pictures", type=positive, default=100_000, metavar="N", help="default: %(default)s"
-    )
-    parser.add_argument("--preset", default="compact", choices=("compact", "precise", "full"))
-    parser.add_argument("--threads", type=positive, default=1, metavar="N", help="default: %(default)s")
-    parser.add_argument(
-        "--device",
-        choices=("cpu", "cuda"),
-        default="cpu",
-        help="cuda: the exact search on a graphics processor",
-    )
-    parser.add_argument("--json", action="store_true", help="one JSON document")
-
-
-def run(args: argparse.Namespace) -> int:
-    """`sketchseek bench`, from its parsed options."""
-
-    def say(text: str) -> None:
-        print(text, file=sys.stderr)
-
-    if args.device == "cuda":
-        document = _run_on_gpu(args.pictures, args.preset, say)
-        print(json.dumps(document, indent=None if args.json else 2))
-        return 0
-    document = run_bench(args.pictures, args.preset, args.threads, say)
-    print(json.dumps(document) if args.json else format_table(document))
-    return 0
-
-
-def _run_on_gpu(pictures: int, preset: str, say: Callable[[str], None]) -> dict[str, Any]:
+def run_bench_on_gpu(pictures: int, preset: str, say: Callable[[str], None]) -> dict[str, Any]:
+    """The exact search on a graphics processor, measured."""
     from ..errors import SketchseekError
     from ..shape.engine.device import why_not
 

@@ -12,7 +12,8 @@ import traitlets
 from ..contours.drawing import Sketch, path_data
 from ..errors import SketchseekError
 from ..search.hit import Hit, Hits
-from ..search.html import POINTS, as_text
+from ..search.html import POINTS
+from ..sources.files import as_text
 from . import script, style
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from urllib.parse import quote
 import numpy as np
 
 from ..contours.drawing import path_data
+from ..sources.files import printable
 from ..sources.volumes import volume_and_page
 
 if TYPE_CHECKING:
@@ -104,15 +105,3 @@ def address_of(picture: str) -> str:
         return picture
     file, page = volume_and_page(picture)
     return f"file://{quote(os.fsencode(file))}" + (f"#page={page}" if page else "")
-
-
-def as_text(name: str) -> str:
-    """A file name as what can be sent or written in UTF-8: bytes that are none become U+FFFD."""
-    return name if name.isascii() else os.fsencode(name).decode("utf-8", "replace")
-
-
-def printable(text: str) -> str:
-    """A file name that is safe to show: control characters and bytes that are no text become visible."""
-    return "".join(
-        c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text
-    )

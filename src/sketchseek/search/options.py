@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Literal, TypedDict
 
-from ..arguments import MOST_WEIGHT
 from ..errors import ArgumentError
 from .core import CORE
 from .ranking import METHODS, RERANKINGS
 
+MOST_WEIGHT = 5.0
+"""The largest `blend`, where the shape weighs 1: beyond, the shape has no influence on the order."""
 Turn = float | Literal["any"] | None
 """Degrees; "any" is 180."""
 

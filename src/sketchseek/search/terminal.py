@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from .. import system
-from .html import painted_png, printable
+from ..sources.files import printable
 
 if TYPE_CHECKING:
     from .hit import Hit
@@ -22,6 +22,8 @@ def print_hits(hits: Sequence[Hit], out: TextIO, pictures: bool = True) -> None:
     """A line for each hit; above them the first few as pictures, if the terminal can show those."""
     show = _pictures_here(out) if pictures and hits else None
     if show is not None:
+        from .html import painted_png
+
         for hit in hits[:SHOWN]:
             out.write(show(painted_png(hit)) + "\n")
     if hits:

@@ -31,7 +31,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from .. import __version__, system
 from ..errors import SketchseekError
-from ..search.html import as_text
+from ..sources.files import as_text
 from ..sources.sandbox import machine_failed
 from .archive import archive
 from .bodies import (

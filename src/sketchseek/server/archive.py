@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, count
 
 from ..errors import SketchseekError
-from ..search.html import as_text
-from ..sources.files import open_regular, read_source
+from ..sources.files import as_text, open_regular, read_source
 from ..sources.volumes import volume_and_page
 
 CHUNK = 1 << 18

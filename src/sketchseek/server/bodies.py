@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ..arguments import MOST_WEIGHT
+from ..search.options import MOST_WEIGHT
 from .limits import Limits
 
 DEFAULTS = Limits()

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from ..contours.drawing import path_data
-from ..search.html import as_text
 from ..sources import Item, root_of
+from ..sources.files import as_text
 from ..sources.iiif import is_canvas, painted
 
 if TYPE_CHECKING:

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import NoIndexError, SketchseekError
-from ..search.html import as_text
 from ..sources import Item, is_remote
-from ..sources.files import open_regular
+from ..sources.files import as_text, open_regular
 from ..sources.limits import MAX_VOLUME_BYTES
 from ..sources.objects import fetch, is_object, object_stat
 from ..sources.volumes import volume_and_page

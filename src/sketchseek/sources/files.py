@@ -23,6 +23,18 @@ def source_name(source: Source) -> str:
     return os.path.basename(os.fspath(source)).encode("utf-8", "replace").decode() or "The file"
 
 
+def as_text(name: str) -> str:
+    """A file name in UTF-8: bytes that are not become U+FFFD."""
+    return name if name.isascii() else os.fsencode(name).decode("utf-8", "replace")
+
+
+def printable(text: str) -> str:
+    """A file name that is safe to print: control characters and bytes that are not text are escaped."""
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text
+    )
+
+
 def read_source(source: Source, limit: int = MAX_BYTES) -> bytes:
     """The bytes of a file, or `source` itself if it is bytes; an error if none or too many.
 

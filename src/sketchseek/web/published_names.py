@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ..errors import SketchseekError
-from ..search.html import as_text
+from ..sources.files import as_text
 from ..sources.volumes import volume_and_page
 
 SCHEMES = ("", "http", "https")

@@ -8,13 +8,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..arguments import natural, positive, strength, weight
 from ..errors import SketchseekError
+from .arguments import natural, positive, strength, weight
 
 if TYPE_CHECKING:
     from ..embeddings import EmbeddingIndex
+    from ..evaluation.experiment import Experiment
     from ..search.options import Options
-    from .experiment import Experiment
 
 NAMES = {
     "map": "mAP",
@@ -80,11 +80,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Evaluate and print."""
+    from ..evaluation import datasets
+    from ..evaluation.experiment import Experiment
     from ..progress import shown
     from ..search.options import Options
     from ..shape.settings import DEFAULT_PRESET, Settings
-    from . import datasets
-    from .experiment import Experiment
 
     if args.expansion is None and (args.expand or args.blend or args.learned):
         raise SketchseekError("--expand, --blend and --learned say how to use --expansion NAME: name one.")
@@ -118,8 +118,8 @@ def run(args: argparse.Namespace) -> int:
     embeddings = None
     if args.expansion:
         from ..embeddings import get_encoder
+        from ..evaluation.embeddings import embeddings_of
         from ..networks.weights import read_tensors
-        from .embeddings import embeddings_of
 
         with shown(sys.stderr) as progress:
             known = read_tensors(args.learned) if args.learned else None
@@ -137,11 +137,11 @@ def run(args: argparse.Namespace) -> int:
 def _to_the_letter(
     experiment: Experiment, options: Options, embeddings: EmbeddingIndex | None, args: argparse.Namespace
 ) -> dict[str, Any]:
+    from ..evaluation import paper
+    from ..evaluation.ablations import scores_of_orders
+    from ..evaluation.scoring import summary
     from ..shape.settings import Settings
     from ..shape.windows import WHOLE
-    from . import paper
-    from .ablations import scores_of_orders
-    from .scoring import summary
 
     settings, options = Settings.paper(args.preset or "compact"), paper.options_of(options)
     experiment = paper.to_the_letter(experiment)
