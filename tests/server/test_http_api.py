@@ -365,3 +365,12 @@ def test_neither_a_drawing_nor_words(client, body):
     refused = client.post("/api/search", json=body)
     assert refused.status_code == 422
     assert refused.json()["detail"]
+
+
+def test_why_where_the_network_sees_patches(shape_pictures: Path, tmp_path: Path, star: Strokes) -> None:
+    Index.create(tmp_path / "index", detector="canny", expansion=True).add(shape_pictures, jobs=1)
+    with TestClient(create_app(tmp_path / "index"), base_url="http://127.0.0.1:8000") as client:
+        body = {"strokes": star, "mirror": True, "id": ids(client, star)["star.jpg"]}
+        said = client.post("/api/explain", json=body, headers={"accept": "application/json"}).json()
+    assert "edges here" in said["sentence"]
+    assert "% of its patches alike" in said["details"]

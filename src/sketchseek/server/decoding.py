@@ -163,6 +163,8 @@ def _explain(
     two, as `explain` takes them.
     kind : image/png or application/json.
     """
+    import numpy as np
+
     from ..contours.drawing import Sketch
     from ..contours.extract import picture_contours
     from ..index import explain_contours
