@@ -19,7 +19,7 @@ PYTEST_ARGS ?=
 SUITE := -n 2 --dist worksteal # two at a time: most tests wait for a browser or a server (PYTEST_ARGS='-n 0': one by one)
 TORCH ?= # which torch `make test-gpu` installs: 'torch==2.13.0'
 
-.PHONY: demo test wasm npm site test-cluster test-gpu test-lowest sanitize browser lint bench docs readme figures results wheel test-wheel cross portability clean
+.PHONY: demo dev hooks test test-fast wasm npm site test-cluster test-gpu test-lowest sanitize browser lint bench docs readme figures results wheel test-wheel cross portability clean
 .DELETE_ON_ERROR:
 
 $(BIN)/python:
@@ -35,6 +35,15 @@ $(VENV)/.dev: $(SOURCES) | $(BIN)/python
 
 demo: $(VENV)/.demo ## index the demo pictures and open the page (ARGS=--no-serve: one example search)
 	$(BIN)/sketchseek demo $(ARGS)
+
+dev: $(VENV)/.dev $(WASM) browser ## an environment to work in: .venv with everything that tests, linters and documentation need
+
+hooks: $(VENV)/.dev ## lint what is committed, before each commit (.pre-commit-config.yaml)
+	$(INSTALL) 'pre-commit>=4,<5'
+	$(BIN)/pre-commit install
+
+test-fast: $(VENV)/.dev ## most of the suite in less than two minutes: no browser, nothing marked `slow`
+	$(BIN)/python -m pytest $(SUITE) -m 'not slow' --ignore tests/e2e --ignore tests/cluster $(PYTEST_ARGS)
 
 test: $(VENV)/.dev $(WASM) browser ## the whole suite
 	$(BIN)/python -m pytest $(SUITE) $(PYTEST_ARGS)

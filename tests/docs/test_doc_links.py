@@ -10,7 +10,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", *sorted(p for p in DOCS.rglob("*.md") if p.parent.name != "site")]
+SITE = sorted(p for p in DOCS.rglob("*.md") if p.parent.name != "site")
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *SITE]
 MADE = {"reference/command-line.md", "reference/http.md"}  # by docs/site/reference.py
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
@@ -58,7 +59,7 @@ def test_files_that_a_page_mentions_exist(page: Path) -> None:
 
 def test_every_page_is_in_the_navigation() -> None:
     listed = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("\nplugins:")[0]
-    for page in PAGES[1:]:
+    for page in SITE:
         assert page.relative_to(DOCS).as_posix() in listed
 
 

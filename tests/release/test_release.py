@@ -161,16 +161,31 @@ def test_everything_in_the_package_is_known(tmp_path: Path) -> None:
 
 
 def test_nothing_is_published_unless_all_is_green() -> None:
+    yaml = pytest.importorskip("yaml")
     text = (ROOT / ".github" / "workflows" / "release.yml").read_text()
-    jobs = re.findall(r"^  (\w+):", text.split("\njobs:\n")[1], re.MULTILINE)
-    needed = re.search(r"^  publish:.*?needs: \[(.+?)\]", text, re.MULTILINE | re.DOTALL)
-    assert needed is not None
-    assert set(needed[1].split(", ")) == set(jobs) - {"publish"}
+    jobs = yaml.safe_load(text)["jobs"]
+    assert set(jobs["publish"]["needs"]) == set(jobs) - {"publish"}
     for system in ("ubuntu-24.04,", "ubuntu-24.04-arm", "macos-14", "macos-15-intel", "windows-2022"):
         assert system in text.split("steps:")[0]
     assert "continue-on-error" not in text
     command = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["cibuildwheel"]["test-command"]
     assert "{project}/tests" in command.split(), "the whole suite"
+
+
+def test_what_is_pushed_is_checked_by_the_commands_that_people_type() -> None:
+    yaml = pytest.importorskip("yaml")
+    made = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    flow = yaml.safe_load((ROOT / ".github" / "workflows" / "check.yml").read_text())
+    assert {"push", "pull_request"} <= set(flow[True])  # `on` is a truth value to YAML 1.1
+    typed = [step["run"] for job in flow["jobs"].values() for step in job["steps"] if "run" in step]
+    assert {"make lint", "make test"} <= set(typed)
+    assert all(line.removeprefix("make ") in made for line in typed)
+    (local,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+    lint = (ROOT / "Makefile").read_text().split("\nlint:")[1].split("\n\n")[0]
+    hooks = {hook["id"]: hook["entry"].split() for hook in local["hooks"]}
+    linters = re.findall(r"\$\(BIN\)/(\w+(?: (?:check|format))?)", lint)
+    assert {"-".join(words.split()) for words in linters} == set(hooks) - {"readme"}
+    assert all(entry[0] in (".venv/bin/ruff", ".venv/bin/mypy", "make") for entry in hooks.values())
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the container's command is for a shell")
