@@ -16,9 +16,8 @@ from pathlib import Path
 import numpy as np
 import onnx
 import torch
-from network import Eye
+from network import SHAPES, Eye
 from onnx import TensorProto, helper, numpy_helper
-from train import SHAPES
 
 
 class Graph:
@@ -103,8 +102,8 @@ def exported(network: Eye) -> onnx.ModelProto:
     return model
 
 
-def packed(model: onnx.ModelProto) -> bytes:
-    """Of each convolution and the last layer: scales and biases (float32), then a byte a weight."""
+def quantised_layers(model: onnx.ModelProto) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Scales, biases and whole weights of each convolution and of the last layer."""
     constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
     quantised = {
         node.output[0]: node.input for node in model.graph.node if node.op_type == "DequantizeLinear"
@@ -113,9 +112,24 @@ def packed(model: onnx.ModelProto) -> bytes:
     for node in model.graph.node:
         if len(node.input) > 1 and node.input[1] in quantised:
             whole, scale, _ = (constants[name] for name in quantised[node.input[1]])
-            bias = constants[node.input[2]]
-            found += [scale.astype("<f4").tobytes(), bias.astype("<f4").tobytes(), whole.tobytes()]
-    return b"".join(found)
+            found.append((scale, constants[node.input[2]], whole))
+    return found
+
+
+def stored_layers(file: Path) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Weights and biases, as numbers, of each convolution and of the last layer."""
+    layers = quantised_layers(onnx.load(file))
+    return [
+        (whole * scale.reshape(-1, *[1] * (whole.ndim - 1)), bias.copy()) for scale, bias, whole in layers
+    ]
+
+
+def packed(model: onnx.ModelProto) -> bytes:
+    """Of each convolution and the last layer: scales and biases (float32), then a byte a weight."""
+    return b"".join(
+        scale.astype("<f4").tobytes() + bias.astype("<f4").tobytes() + whole.tobytes()
+        for scale, bias, whole in quantised_layers(model)
+    )
 
 
 def main() -> None:

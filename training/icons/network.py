@@ -5,6 +5,14 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 DIMENSION = 128
+SHAPES = {
+    "small": ((24, 48, 96, 160), (1, 2, 2, 1)),
+    "middle": ((32, 64, 128, 224), (1, 2, 2, 1)),
+    "large": ((40, 80, 160, 288), (1, 2, 2, 1)),
+    "deep": ((32, 64, 128, 192), (2, 3, 4, 2)),
+    "giant": ((96, 192, 384, 640), (2, 3, 4, 2)),
+}
+"""Widths and blocks of each stage."""
 
 
 class Edges(nn.Module):
@@ -61,6 +69,13 @@ class Eye(nn.Module):
         self.squeeze = convolution(before, few, 1, 1) if head == "layout" else nn.Identity()
         self.layout = head == "layout"
         self.last = nn.Linear(few * 16 if self.layout else before, DIMENSION)
+
+    def in_order(self) -> list[nn.Module]:
+        """Layers with weights, as the exported graph has them: a block's short cut is its first."""
+        found: list[nn.Module] = [self.stem]
+        for block in self.stages:
+            found += [block.short, block.first, block.second]
+        return [*found, self.squeeze, self.last]
 
     def forward(self, ink: Tensor) -> Tensor:
         x = self.stages(functional.relu(self.stem(self.edges(ink))))

@@ -17,19 +17,11 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from network import DIMENSION, Eye
+from network import DIMENSION, SHAPES, Eye
 from parts import CHOOSE, LEVELS, TRAIN, parts, unpacked
 from torch import Tensor, nn
 from torch.nn import functional
 from views import doodle_views, icon_views, rough_views
-
-SHAPES = {
-    "small": ((24, 48, 96, 160), (1, 2, 2, 1)),
-    "middle": ((32, 64, 128, 224), (1, 2, 2, 1)),
-    "large": ((40, 80, 160, 288), (1, 2, 2, 1)),
-    "deep": ((32, 64, 128, 192), (2, 3, 4, 2)),
-    "giant": ((96, 192, 384, 640), (2, 3, 4, 2)),
-}
 
 
 class Data:
@@ -138,7 +130,7 @@ class Data:
         shared = (self.words[labels] @ words.T).float()
         return shared >= torch.minimum(self.n_words[labels][:, None], n_words[None])
 
-    def batch(self, n_names: int, doodles: float, rough: float) -> tuple[Tensor, Tensor]:
+    def batch(self, n_names: int, doodles: float, rough: float, mirrored: float) -> tuple[Tensor, Tensor]:
         """Views (4 n, 1, 64, 64) of n names, and the names (n): all firsts, all seconds, ..."""
         n_doodled = round(n_names * doodles)
         labels = torch.multinomial(self.weight, n_names - n_doodled)
@@ -155,7 +147,9 @@ class Data:
         third, fourth = (rand() * count).long(), (rand() * count).long()
         views = [icon_views(self.picture(start + i)) for i in (first, second)]
         drawn = [
-            rough_views(self.picture(start + i), rough) if rough else icon_views(self.picture(start + i))
+            rough_views(self.picture(start + i), rough, mirrored)
+            if rough
+            else icon_views(self.picture(start + i))
             for i in (third, fourth)
         ]
         if n_doodled:
@@ -165,7 +159,7 @@ class Data:
                     self.doodle_start[own]
                     + (torch.rand(n_doodled, device=self.device) * self.doodle_count[own]).long()
                 )
-                state[:n_doodled] = doodle_views(self.doodle_ink[i][:, None].float() / LEVELS)
+                state[:n_doodled] = doodle_views(self.doodle_ink[i][:, None].float() / LEVELS, mirrored)
         return torch.cat(views + drawn), labels
 
     def picture(self, i: Tensor) -> Tensor:
@@ -202,6 +196,39 @@ class Objective(nn.Module):
         wrong = functional.cross_entropy(logits.masked_fill(near, -1e4), proxy[some], reduction="sum")
         named = wrong / some.sum().clamp_min(1)
         return contrast + self.share * named, named.detach()
+
+
+@torch.no_grad()
+def begin_from(graph: Path, network: Eye, data: Data) -> None:
+    """Take the weights of a graph that `export.py` wrote: normalisations are folded in there.
+
+    Each normalisation leaves its layer as the graph has it: it measures a batch, and its scale and offset
+    undo what it would do to it.
+    """
+    from export import stored_layers  # with onnx, which training does not need otherwise
+
+    layers = iter(stored_layers(graph))
+    convolutions = [part for part in network.in_order() if isinstance(part, nn.Sequential)]
+
+    def undo(norm: nn.BatchNorm2d, inputs: tuple[Tensor], bias: Tensor) -> None:
+        mean, variance = inputs[0].mean(dim=(0, 2, 3)), inputs[0].var(dim=(0, 2, 3))
+        norm.running_mean.copy_(mean)
+        norm.running_var.copy_(variance)
+        norm.weight.copy_((variance + norm.eps).sqrt())
+        norm.bias.copy_(mean + bias)
+
+    hooks = []
+    for part in convolutions:
+        weight, bias = (torch.from_numpy(x).to(data.device) for x in next(layers))
+        part[0].weight.copy_(weight)
+        hooks.append(part[1].register_forward_pre_hook(lambda norm, x, bias=bias: undo(norm, x, bias)))
+    weight, bias = (torch.from_numpy(x).to(data.device) for x in next(layers))
+    network.last.weight.copy_(weight)
+    network.last.bias.copy_(bias)
+    network.eval()
+    network(data.batch(1024, doodles=0.1, rough=1.0, mirrored=0.0)[0])
+    for hook in hooks:
+        hook.remove()
 
 
 @torch.no_grad()
@@ -253,6 +280,8 @@ def main() -> None:
     parser.add_argument("--names", type=int, default=1024, help="a step")
     parser.add_argument("--doodles", type=float, default=0.12, help="share of names with real doodles")
     parser.add_argument("--rough", type=float, default=1.0)
+    parser.add_argument("--mirrored", type=float, default=0.0, help="share of drawings that are mirrored")
+    parser.add_argument("--start", type=Path, help="a graph that export.py wrote: begin from its weights")
     parser.add_argument("--proxies", type=float, default=1.0)
     parser.add_argument("--temperature", type=float, default=0.1)
     parser.add_argument("--scale", type=float, default=16.0)
@@ -271,6 +300,8 @@ def main() -> None:
     widths, blocks = SHAPES[args.shape]
     network = Eye(widths, blocks, args.head, not args.no_edges).to(device, memory_format=torch.channels_last)
     print(sum(p.numel() for p in network.parameters()), "parameters", vars(args), flush=True)
+    if args.start:
+        begin_from(args.start, network, data)
     objective = Objective(len(data.proxied), args.proxies, args.temperature, args.scale).to(device)
     averaged = copy.deepcopy(network)
     matrices = [p for p in network.parameters() if p.ndim > 1]
@@ -304,7 +335,7 @@ def main() -> None:
         rate = args.rate * min(1.0, (step + 1) / 300) * (0.5 + 0.5 * math.cos(math.pi * done) + 0.01)
         for group in optimizer.param_groups:
             group["lr"] = rate * group.get("faster", 1.0)
-        ink, labels = data.batch(args.names, args.doodles, args.rough)
+        ink, labels = data.batch(args.names, args.doodles, args.rough, args.mirrored)
         with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
             found = network(ink.contiguous(memory_format=torch.channels_last))
         loss, named = objective(found.float(), labels, data)

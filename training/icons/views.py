@@ -14,17 +14,17 @@ def icon_views(ink: Tensor) -> Tensor:
     return fitted(width_changed(ink))
 
 
-def rough_views(ink: Tensor, strength: float = 1.0) -> Tensor:
-    """Icons as a hasty hand draws them."""
-    ink = outlined(ink, share=0.8)
+def rough_views(ink: Tensor, strength: float = 1.0, mirrored: float = 0.0) -> Tensor:
+    """Icons as a hasty hand draws them, a share of them mirrored."""
+    ink = flipped(outlined(ink, share=0.8), mirrored)
     ink = warped(ink, turn=0.14 * strength, stretch=0.17 * strength, shear=0.1 * strength, bend=strength)
     ink = dropped(ink, share=0.4)
     return fitted(width_changed(ink, thin=0.6))
 
 
-def doodle_views(ink: Tensor) -> Tensor:
+def doodle_views(ink: Tensor, mirrored: float = 0.0) -> Tensor:
     """Real doodles, drawn a little otherwise."""
-    ink = warped(ink, turn=0.1, stretch=0.12, shear=0.07, bend=0.5)
+    ink = warped(flipped(ink, mirrored), turn=0.1, stretch=0.12, shear=0.07, bend=0.5)
     ink = dropped(ink, share=0.15)
     return fitted(width_changed(ink))
 
@@ -58,6 +58,11 @@ def warped(ink: Tensor, turn: float, stretch: float, shear: float, bend: float) 
         )
         grid = grid + (size * strength * field).permute(0, 2, 3, 1)
     return functional.grid_sample(ink, grid, mode="bilinear", padding_mode="zeros", align_corners=False)
+
+
+def flipped(ink: Tensor, share: float) -> Tensor:
+    """A share of the pictures mirrored: who draws from memory lets things look to the other side."""
+    return torch.where(chance(ink, share), ink.flip(3), ink)
 
 
 def width_changed(ink: Tensor, thin: float = 0.3) -> Tensor:
