@@ -17,7 +17,7 @@ import numpy as np
 import twins
 from sketchseek.embeddings import EXPAND, Pictures
 from sketchseek.embeddings.expansion import SPREAD, diffused
-from sketchseek.embeddings.pictures import Rows
+from sketchseek.embeddings.pictures import EmbeddingRows
 from sketchseek.embeddings.quantisation import ProductCodes
 from sketchseek.evaluation.embeddings import PhotoFeatures, features
 from sketchseek.evaluation.experiment import Experiment
@@ -146,7 +146,7 @@ class Coded(Pictures):
         codes = ProductCodes.train(np.concatenate([o.vectors for o in others]).astype(np.float32), len(self))
         codes.encode([s.vectors.astype(np.float32)])
         self._exact, self._candidates = self.rows(np.arange(len(self))), candidates
-        self._decoded = Rows(codes.decoded(), self._exact.kinds)
+        self._decoded = EmbeddingRows(codes.decoded(), self._exact.kinds)
 
     def products(self, query: np.ndarray) -> np.ndarray:
         found = self._decoded.cosines(query)
