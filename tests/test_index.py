@@ -651,7 +651,7 @@ def test_an_index_from_before_gets_windows_by_the_next_run_reading_each_picture_
 ) -> None:
     index.set_min_object_size(WHOLE)
     index.add(pictures)
-    assert (index._snapshot.views == 1).all()
+    assert (index._snapshot.windows == 1).all()
     index.set_min_object_size(MIN_OBJECT_SIZE)
     as_schema_2(index)
     old = Index.open(index.location)
@@ -659,8 +659,8 @@ def test_an_index_from_before_gets_windows_by_the_next_run_reading_each_picture_
     report = old.add(pictures)
     assert (report.described, report.refreshed, report.unchanged) == (7, 0, 0)
     snapshot = old._snapshot
-    assert snapshot.views.max() > 4
-    assert snapshot.views.sum() == len(snapshot.codes) == len(snapshot.norms) == len(snapshot.frames)
+    assert snapshot.windows.max() > 4
+    assert snapshot.windows.sum() == len(snapshot.codes) == len(snapshot.norms) == len(snapshot.frames)
     assert found_at(old, square, with_a_small_square) == pytest.approx((560, 60, 840, 284), abs=15)
     monkeypatch.setattr("sketchseek.indexing.run.Workers", None)  # no picture is to be read
     assert old.add(pictures).unchanged == 7
@@ -827,10 +827,10 @@ def test_answers_do_not_depend_on_the_order_of_the_rows(filled: Index) -> None:
     snapshot, settings = filled._snapshot, filled._state.settings
     query = Query.of(Sketch.from_strokes(SQUARE).points, settings)
     scores = []
-    views = len(snapshot.codes)
-    for order in (np.arange(views), np.random.default_rng(0).permutation(views)):
+    windows = len(snapshot.codes)
+    for order in (np.arange(windows), np.random.default_rng(0).permutation(windows)):
         collection = Collection(snapshot.codes[order], snapshot.norms[order], settings)
-        ranking = rank(collection, query, k=views)
+        ranking = rank(collection, query, k=windows)
         scores.append(dict(zip(order[ranking.ids].tolist(), ranking.score.tolist(), strict=True)))
     assert scores[0] == scores[1]
 

@@ -159,8 +159,8 @@ def rerank(
     rejected : sequence of int
         Pictures that are not what was meant: they go, and what is more like them than usual goes down.
     among : ndarray of shape (m,), optional
-        The only pictures to answer with, at least k; `ShapeRanking.best` names none but these. What the first hits
-        depict is learned from the whole collection all the same.
+        The only pictures to answer with, at least k; `ShapeRanking.best` names none but these. What the first
+        hits depict is learned from the whole collection all the same.
     meet : callable, optional
         Where a drawing's tokens meet pictures': the very picture that was drawn stands out. Where the user
         picked others, on the first page alone.
