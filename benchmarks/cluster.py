@@ -30,7 +30,7 @@ from sketchseek.cluster.engine import ClusterEngine, searching
 from sketchseek.cluster.fleet import ClusterOptions
 from sketchseek.cluster.index import ClusterIndex
 from sketchseek.contours.synthetic import random_curves
-from sketchseek.indexing.commits import _row, table_of
+from sketchseek.indexing.commits import row_of, table_of
 from sketchseek.indexing.worker import Described, PictureShape
 from sketchseek.search.core import CORE
 from sketchseek.shape.descriptor import describe, encode, norms
@@ -123,7 +123,7 @@ def write(where: Path, pictures: int, windows: int) -> None:
                 False,
             )
             item = Described(b"/made/up/%d.png" % number, 1, 1, b"d", 400, 300, b"", shape, None)
-            rows.append(_row(f"{number:016x}", item))
+            rows.append(row_of(f"{number:016x}", item))
         table = table_of(rows, store)
         store.commit(lambda table=table: Change(table))
 
@@ -148,7 +148,7 @@ def timed(work: Callable[[], Any]) -> float:
 def measured(where: Path, drawings: list[Sketch], args: argparse.Namespace) -> dict[str, float]:
     """Overhead and throughput; what a shard's answers take, and what an answer costs the front."""
     alone = Index.open(where, device="cpu")
-    rows = len(alone._state.collection.engine)
+    rows = len(alone.state.collection.engine)
     print(
         f"{args.pictures:,} pictures, {rows:,} rows, {PRESET}, {os.cpu_count()} cores, {len(drawings)} drawn"
     )
@@ -242,10 +242,10 @@ def machine_s() -> float:
 def tops(index: ClusterIndex, drawings: list[Sketch], k: int) -> tuple[list[float], float]:
     """Milliseconds until the k best of all shards are known, each of which works on one thread; and what the
     front's processor takes of one, Ray's threads included."""
-    engine = index._state.collection.engine
+    engine = index.state.collection.engine
     assert isinstance(engine, ClusterEngine)
-    queries = [Query.of(drawing.points, index._state.settings) for drawing in drawings]
-    groups, prior = index._state.collection._groups, index._state.collection.prior
+    queries = [Query.of(drawing.points, index.state.settings) for drawing in drawings]
+    groups, prior = index.state.collection._groups, index.state.collection.prior
     found = []
     before = time.process_time()
     for query in queries:
