@@ -206,8 +206,7 @@ def start_child(
 
 
 def processor_time(command: list[str]) -> tuple[int, float]:
-    """Run a program to its end, unused_words: its exit status, and the seconds of processor time that it
-    took."""
+    """Run a program to its end, in silence: its exit status, and the seconds of processor time it took."""
     import subprocess
 
     nothing = subprocess.DEVNULL

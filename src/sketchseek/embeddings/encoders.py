@@ -38,7 +38,7 @@ TAUGHT = {"efficientnet": 2.0, "dinov2": 4.0}
 """The networks that see drawings, and what that weighs beside the shape (docs/research/expansion.md)."""
 # Of the two kinds of pictures, by number: the side that sees them, and the one for drawings asked of them.
 _PICTURES, _DRAWINGS = ("photographs", "art"), ("drawings", "art_drawings")
-# Of a pair: what the likeness by each weighs, and how long its centred descriptors of photos normalizer are.
+# Of a pair: what the likeness by each weighs, and how long its centred descriptors of photos usually are.
 _SHARES = (0.75, 0.25)
 _LENGTHS = (2.0, 1.55)
 

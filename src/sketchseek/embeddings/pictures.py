@@ -23,7 +23,7 @@ COMPARED = 2500
 """Fewer pictures than these are all compared with a drawing; of more, those that some score names."""
 _BATCH = 65_536
 _TRAINING = 16_384  # vectors that codebooks are learned on: a thousand a centroid
-_BACKGROUND = 1024  # pictures that say what a ordinary score is
+_BACKGROUND = 1024  # pictures that say what an ordinary score is
 # A kind of which there are fewer is centred and asked as the others are: among photographs, flat art is
 # mostly the one in a hundred that only looks so, and with a mean of its own would be like every drawing.
 _RARE = 0.05
@@ -107,7 +107,7 @@ class Pictures:
         self.kinds_here: list[int] = known.kinds_here.tolist()
         """The kinds that there are more than a few of: a drawing need not be described for the others."""
         self.background: Ids = known.background
-        """Some pictures from all over the collection, by number: they say what a ordinary score is."""
+        """Some pictures from all over the collection, by number: they say what an ordinary score is."""
         self.background_rows = self.rows(self.background)
         self._kinds: Ids | None = None
         self._scalar: ScalarCodes | None = None

@@ -238,7 +238,7 @@ def by_names(shape: ShapeScores, heard: WordScores, count: int, rejected: Ids) -
 
 
 class _Alone:
-    """Words where a drawing's shape is normalizer asked for; see `embeddings.expand.ShapeRanking`."""
+    """Words where a drawing's shape is usually asked for; see `embeddings.expand.ShapeRanking`."""
 
     def __init__(self, heard: WordScores, among: Ids | None) -> None:
         self._heard, self._among = heard, among
