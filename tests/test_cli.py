@@ -189,7 +189,7 @@ def test_what_pictures_depict_is_stored_unless_it_is_left_out(
     _, _, err = run(capsys, "index", *plain, "--jobs", 1, "--expansion", pictures)
     assert "6 described again" in err, "a path after --expansion is no network's name"
     status, _, err = run(capsys, *words, "--no-expansion", *plain)
-    assert (status, "holds descriptors" in err) == (1, True)
+    assert (status, "holds embeddings" in err) == (1, True)
 
     monkeypatch.setattr("sketchseek.networks.graph.find_spec", lambda name: None)
     _, _, err = run(capsys, *words, "--index", "without")

@@ -206,7 +206,8 @@ def start_child(
 
 
 def processor_time(command: list[str]) -> tuple[int, float]:
-    """Run a program to its end, in silence: its exit status, and the seconds of processor time it took."""
+    """Run a program to its end, its output unread: its exit status, and the seconds of processor time that it
+    took."""
     import subprocess
 
     nothing = subprocess.DEVNULL

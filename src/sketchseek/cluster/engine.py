@@ -34,7 +34,7 @@ FEW = 4096
 WARY = 20
 """So many questions are asked for all that may be needed after one whose answers were not enough."""
 KEPT_ROWS = 65_536
-"""Rows fetched before that are kept: every search asks for the same usual ones."""
+"""Rows fetched before that are kept: every search asks for the same background pictures."""
 
 _scope: ContextVar[Scope | None] = ContextVar("scope", default=None)
 

@@ -273,7 +273,7 @@ class Fleet:
                 self._closed.wait(TICK_S)
 
     def _tend(self) -> None:
-        """Start what is missing, tell all what is wanted, and score_words what they answer."""
+        """Start what is missing, tell all what is wanted, and take in what they answer."""
         missing = [slot for slot in self._slots if slot not in self._replicas]
         cards = self._cards() if missing else 0
         for number, slot in enumerate(missing):

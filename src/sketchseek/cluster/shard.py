@@ -96,7 +96,7 @@ class _Rows:
         return {n: a[of_views if n in _OF_WINDOWS else of_pictures] for n, a in self.arrays.items()}
 
     def encode(self, key: str, means: NDArray[np.float32], centroids: NDArray[np.float32]) -> None:
-        """Make product codes of the pictures' descriptors, to be known by a key, unless they are there."""
+        """Make product codes of the pictures' embeddings, to be known by a key, unless they are there."""
         from ..embeddings.pictures import centred_rows
 
         if key in self.product:
