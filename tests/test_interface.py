@@ -227,6 +227,7 @@ def test_the_script_uses_every_public_function():
     assert [name for name in sorted(public) if name not in EVERYTHING] == []
 
 
+@pytest.mark.slow
 def test_a_script_that_uses_everything_passes_mypy_strict(tmp_path):
     pytest.importorskip("mypy")
     script = tmp_path / "script.py"
