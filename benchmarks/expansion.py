@@ -17,7 +17,7 @@ import numpy as np
 import twins
 from sketchseek.embeddings import EXPAND, Pictures
 from sketchseek.embeddings.expansion import SPREAD, diffused
-from sketchseek.embeddings.pictures import Rows
+from sketchseek.embeddings.pictures import EmbeddingRows
 from sketchseek.embeddings.quantisation import ProductCodes
 from sketchseek.evaluation.embeddings import PhotoFeatures, features
 from sketchseek.evaluation.experiment import Experiment
@@ -45,7 +45,7 @@ def z(x: np.ndarray) -> np.ndarray:
 
 @dataclass
 class Set:
-    """One set: what is right in it, its photos' descriptors, and scores (queries, photos) of two kinds."""
+    """One set: what is right in it, its photos' embeddings, and scores (queries, photos) of two kinds."""
 
     experiment: Experiment
     features: PhotoFeatures
@@ -69,7 +69,7 @@ class Set:
         return self.seen(self.pictures)
 
     def seen(self, pictures: Pictures) -> SearchState:
-        """The same with other descriptors of what they depict."""
+        """The same with other embeddings."""
         return self.experiment.state(Settings.preset(), embeddings=self.features.embeddings(pictures))
 
     @cached_property
@@ -146,7 +146,7 @@ class Coded(Pictures):
         codes = ProductCodes.train(np.concatenate([o.vectors for o in others]).astype(np.float32), len(self))
         codes.encode([s.vectors.astype(np.float32)])
         self._exact, self._candidates = self.rows(np.arange(len(self))), candidates
-        self._decoded = Rows(codes.decoded(), self._exact.kinds)
+        self._decoded = EmbeddingRows(codes.decoded(), self._exact.kinds)
 
     def products(self, query: np.ndarray) -> np.ndarray:
         found = self._decoded.cosines(query)

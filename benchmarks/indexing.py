@@ -26,9 +26,9 @@ from PIL import Image, ImageEnhance, ImageOps
 
 from sketchseek import Index
 from sketchseek.index import make_config
-from sketchseek.indexing.run import cores
 from sketchseek.indexing.worker import Described, Reader, Task
 from sketchseek.shape.settings import DEFAULT_PRESET
+from sketchseek.system import processors
 
 
 def data() -> Path:
@@ -118,11 +118,11 @@ def measure(pictures: int, detector: str, sample: int) -> dict[str, Any]:
         return {
             "pictures": pictures,
             "detector": detector,
-            "cores": cores(),
+            "cores": processors(),
             "single picture ms": round(1000 * single_wall, 1),
             "single picture cpu ms": round(1000 * single_cpu, 1),
             "pictures per second": round(rate, 1),
-            "share of cores x single rate": round(rate * single_wall / cores(), 3),
+            "share of cores x single rate": round(rate * single_wall / processors(), 3),
             "share in processor time": round(pictures * single_cpu / cpu, 3),
             "second run, share of the first": round(second.seconds / first.seconds, 5),
             "peak memory MB": round(memory.peak / 1e6),

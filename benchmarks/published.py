@@ -148,7 +148,7 @@ def main() -> None:
         found = measure(Path(folder), drawn)
     ms = np.array(found["ms"])
     print(
-        f"{report['pictures']:,} pictures, {report['views']:,} views, {index.config.preset}: "
+        f"{report['pictures']:,} pictures, {report['windows']:,} windows, {index.config.preset}: "
         f"{report['bytes']['index'] / 1e6:.2f} MB of index, opened in {found['opened']:.0f} ms; "
         f"a search {np.median(ms):.0f} ms (median), {np.quantile(ms, 0.95):.0f} ms (95%)"
     )

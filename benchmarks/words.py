@@ -1,4 +1,4 @@
-"""Words asked of stored descriptors and of names: alone, and beside a drawing.
+"""Words asked of stored embeddings and of names: alone, and beside a drawing.
 
     python benchmarks/words.py [--drawings N]
 

@@ -340,7 +340,7 @@ def test_an_ill_asked_search_says_what_is_wrong(filled: Index, square: Sketch) -
         filled.search(square, blend=float("nan"))
     with pytest.raises(ValueError, match="expand must not be negative"):
         filled.search(square, expand=-1)
-    with pytest.raises(SketchseekError, match="no descriptors of what pictures depict"):
+    with pytest.raises(SketchseekError, match="no embeddings of what pictures depict"):
         filled.search(square, expand=3)
     with pytest.raises(SketchseekError, match="no picture"):
         filled.picture_path("../../etc/passwd")
@@ -538,7 +538,7 @@ def test_expansion_comes_later_without_finding_contours_again(
     assert index.add(pictures).unchanged == 6
 
 
-def test_pictures_young_touched_or_moved_get_their_descriptors_in_the_run_that_is_to_give_them(
+def test_pictures_young_touched_or_moved_get_their_embeddings_in_the_run_that_is_to_give_them(
     index: Index, pictures: Path, draw_picture: Any
 ) -> None:
     """What changed and what a row lacks are two questions."""
@@ -646,7 +646,7 @@ def found_at(index: Index, sketch: Sketch, picture: Path) -> tuple[float, ...]:
     return hit.box
 
 
-def test_an_index_from_before_gets_views_by_the_next_run_reading_each_picture_once(
+def test_an_index_from_before_gets_windows_by_the_next_run_reading_each_picture_once(
     index: Index, pictures: Path, square: Sketch, with_a_small_square: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index.set_min_object_size(WHOLE)
@@ -669,7 +669,7 @@ def test_an_index_from_before_gets_views_by_the_next_run_reading_each_picture_on
     )
 
 
-def test_many_views_are_searched_by_a_shortlist(
+def test_many_windows_are_searched_by_a_shortlist(
     filled: Index, square: Sketch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     exact = filled.search(square, 5, expand=0, blend=0)
@@ -682,12 +682,14 @@ def test_many_views_are_searched_by_a_shortlist(
     assert again.search(square, 5, method="exhaustive", expand=0, blend=0) == exact
 
 
-def test_views_follow_what_is_asked_for(index: Index, pictures: Path, with_a_small_square: Path) -> None:
+def test_windows_follow_what_is_asked_for(index: Index, pictures: Path, with_a_small_square: Path) -> None:
     index.add(pictures)
     before = len(index._snapshot.codes)
     expansion = index.store.table(["id", "digest"]).to_pylist()
     index.set_min_object_size(0.2)
-    assert index.info()["smallest"] == 0.2
+    info = index.info()
+    assert info["min_object_size"] == info["smallest"] == 0.2
+    assert info["windows"] == info["views"] > len(index)
     assert index.add(pictures).described == 7
     assert len(index._snapshot.codes) > before
     assert sorted(r["id"] for r in index.store.table(["id"]).to_pylist()) == sorted(

@@ -624,7 +624,7 @@ class PublishedCollection {
     opened_.emplace(given, kernels_portable);
   }
 
-  // From now on searches score_words the icon network: its weights, and the embeddings (n, 128) of the pictures.
+  // From now on searches use the icon network: its weights, and the embeddings (n, 128) of the pictures.
   void see(nb::bytes weights, In<int8_t, 2> embeddings) {
     const auto* bytes = (const uint8_t*)weights.data();
     const char* fault = IconNetwork::fault_of(bytes, (int64_t)weights.size());

@@ -324,9 +324,9 @@ class Index:
         return count
 
     def enable_expansion(self, name: str = DEFAULT_ENCODER) -> None:
-        """Keep a descriptor for query expansion from now on; the next `add` gives it to pictures without.
+        """Keep embeddings from now on, for query expansion; the next `add` gives them to pictures without.
 
-        Where there are descriptors of another network, searches go by those until all pictures have the new.
+        Where there are embeddings of another network, searches go by those until all pictures have the new.
         """
         store = self._writer()
         present, coming = store.config.expansion, store.config.successor
@@ -363,7 +363,7 @@ class Index:
         self.refresh()
 
     def _keep(self, wanted: Expansion) -> None:
-        """Keep descriptors of the same network as now, with tokens of that version or without."""
+        """Keep embeddings of the same network as now, with tokens of that version or without."""
         store = self._writer()
         present, coming = store.config.expansion, store.config.successor
         if present is None or not present.is_comparable(wanted):
@@ -378,7 +378,7 @@ class Index:
             store.set_successor(wanted)
 
     def set_min_object_size(self, min_object_size: float) -> None:
-        """Find things as small as this share of a picture; the next `add` gives pictures the views for it."""
+        """Find things as small as this share of a picture; the next `add` makes the windows for it."""
         _check_min_object_size(min_object_size)
         store = self._writer()
         if store.config.min_object_size != min_object_size:
@@ -482,7 +482,7 @@ class Index:
         )
 
     def _network(self, config: Expansion, required: bool) -> PictureEncoder | None:
-        """Loaded once: an index that grows while it is searched has a new view many times."""
+        """Loaded once: an index that grows while it is searched has a new state many times."""
         there = self._encoder
         if there is None or (there.name, there.version) != (config.name, config.version):
             self._encoder = None
@@ -503,8 +503,11 @@ class Index:
         if expansion is None or self._encoder is not None:
             return None
         if self._no_encoder is None:
+            from .embeddings.encoders import is_encoder
             from .networks.catalog import lacking
 
+            if not is_encoder(expansion.name):
+                return by_shape_alone(f"There is no picture network {expansion.name} here.")
             return by_shape_alone(lacking(expansion.name))
         return by_shape_alone(self._no_encoder)
 
@@ -712,7 +715,9 @@ class Index:
             "detector": config.detector,
             "expansion": config.expansion.name if config.expansion else None,
             **self._prospects(),
-            "smallest": config.min_object_size,
+            "min_object_size": config.min_object_size,
+            "smallest": config.min_object_size,  # the same by its earlier name, as `views` is
+            "windows": len(self._snapshot.codes),
             "views": len(self._snapshot.codes),
             "version": self.version,
             "settings": {**config.settings, "detector_version": config.detector_version},
@@ -740,7 +745,7 @@ def make_config(
     *,
     tokens: bool = True,
 ) -> IndexConfig:
-    """The recipe of a new index; tokens come with descriptors only."""
+    """The config of a new index; tokens come with embeddings only."""
     from .contours.detectors import get_detector
     from .shape.settings import PRESETS
 
@@ -771,7 +776,7 @@ def _check_min_object_size(min_object_size: float) -> None:
 
 
 def explained(sketch: Sketch, picture: Path, where: Path | None = None) -> tuple[Explanation, Contours]:
-    """Why a picture matches a drawing, as an index sees it; by the usual settings where there is none."""
+    """Why a picture matches a drawing, as an index sees it; by the default settings where there is none."""
     import numpy as np
 
     from .contours import picture_contours
@@ -895,13 +900,13 @@ def by_shape_alone(reason: str | None) -> str | None:
 
 
 def _encoder(config: Expansion) -> PictureEncoder:
-    """The network that gave an index its descriptors."""
+    """The network that gave an index its embeddings."""
     from .embeddings import get_encoder
 
     encoder = get_encoder(config.name)
     if encoder.version != config.version:
         raise NoEmbeddingError(
-            f"This index holds descriptors of {config.name} {config.version}, "
+            f"This index holds embeddings of {config.name} {config.version}, "
             f"and {encoder.version} is installed: `sketchseek index --expansion {config.name}` describes "
             "the pictures again."
         )

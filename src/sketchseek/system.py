@@ -206,7 +206,7 @@ def start_child(
 
 
 def processor_time(command: list[str]) -> tuple[int, float]:
-    """Run a program to its end, unused_words: its exit status, and the seconds of processor time that it
+    """Run a program to its end, its output unread: its exit status, and the seconds of processor time that it
     took."""
     import subprocess
 

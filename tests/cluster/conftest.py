@@ -67,7 +67,7 @@ def endpoint() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def synthetic() -> Callable[..., list[dict[str, Any]]]:
-    """A function that makes rows of pictures of nothing in particular, of one to three views."""
+    """A function that makes rows of pictures of nothing in particular, of one to three windows."""
     settings = Settings.preset("compact")
     curves = np.stack([describe(random_curves(seed), settings) for seed in range(100)])
 

@@ -95,7 +95,7 @@ def test_the_engine_of_engines_is_one_engine(
             for name in ("score", "pose", "mirrored", "dx", "dy"):
                 assert np.array_equal(getattr(placed, name), getattr(expected, name)), (name, guide)
     assert np.array_equal(one.vectors[some], other.vectors[some])
-    strange = (np.arange(n) % 7).astype(np.int32)  # pictures whose views are in several shards
+    strange = (np.arange(n) % 7).astype(np.int32)  # pictures whose windows are in several shards
     prior = np.linspace(0.2, 1, n, dtype=np.float32)
     for groups, factors in ((None, None), (strange, None), (strange, prior), (None, prior)):
         for k in (1, 5, n + 10):

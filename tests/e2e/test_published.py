@@ -704,7 +704,7 @@ def test_too_little_memory_is_said(visit: Callable[..., Page], site: str, served
     """Wherever it runs out: for an array, for the engine's own copies, or in a search."""
     folder, address = served
     published = folder / "deep" / "icons"
-    sizes = range(0, 240, 12)
+    sizes = [*range(0, 60, 6), *range(60, 300, 24)]
     for more in sizes:
         little = folder / "little" / str(more)
         (little / "engine").mkdir(parents=True)

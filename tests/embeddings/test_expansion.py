@@ -30,7 +30,7 @@ class ShapeScores:
 
 
 def world(n=300, per=30, d=64, seed=0):
-    """Categories in the descriptors; shape that finds only some of the first one; a drawing of it."""
+    """Categories in the embeddings; shape that finds only some of the first one; a drawing of it."""
     rng = np.random.default_rng(seed)
     centres = rng.normal(size=(n // per, d))
     category = np.repeat(np.arange(n // per), per)
@@ -75,7 +75,7 @@ def test_what_looks_the_same_comes_first(expand):
     assert right[picked.ids[:5]].all(), "somebody said what was meant"
 
 
-def test_the_likest_are_of_all_that_may_be_answered_with():
+def test_the_nearest_are_of_all_that_may_be_answered_with():
     pictures, shape, drawing, _ = world()
     network = pictures.products(drawing)
     for k in (1, 20, 300):
@@ -148,7 +148,7 @@ def test_scores_spread_to_what_is_alike_and_no_further():
 
 
 @pytest.mark.parametrize("damage", [np.nan, np.inf, -np.inf])
-def test_a_damaged_descriptor_is_none_and_spoils_no_other(damage):
+def test_a_damaged_embedding_is_none_and_spoils_no_other(damage):
     pictures, shape, drawing, _ = world()
     damaged, without = pictures._stored.copy(), pictures._stored.copy()
     damaged[250, 7], without[250] = damage, np.nan
@@ -201,7 +201,7 @@ def test_order_does_not_depend_on_the_scale_of_the_scores(seed, k, expand, blend
     assert len(set(one[0].tolist()) & set(other[0].tolist())) >= k - 1
 
 
-def test_pictures_without_descriptors_stay_findable():
+def test_pictures_without_embeddings_stay_findable():
     pictures, shape, drawing, _ = world()
     stored = pictures._stored.copy()
     stored[:4] = np.nan
@@ -357,7 +357,7 @@ def test_tokens_in_tiny_collections(n):
     assert np.isfinite(scores).all()
 
 
-def test_what_is_usual_does_not_depend_on_the_order_of_pictures():
+def test_the_background_does_not_depend_on_the_order_of_pictures():
     rng = np.random.default_rng(12)
     stored = np.concatenate([rng.standard_normal((1500, 70)), rng.random((1500, 1)) < 0.3], axis=1)
     stored = stored.astype(np.float16)

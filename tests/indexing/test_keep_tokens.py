@@ -143,7 +143,7 @@ def test_a_network_whose_tokens_come_to_be_known_gives_them_with_the_next_run(
     assert (after.tokens[:, -1] == 18).all()  # type: ignore[index]
 
 
-def test_whoever_wants_none_any_more_keeps_what_there_is_of_descriptors(
+def test_whoever_wants_none_any_more_keeps_what_there_is_of_embeddings(
     tmp_path: Path, pictures: Path
 ) -> None:
     where = tmp_path / "i"

@@ -66,7 +66,7 @@ def shapes(index: Index) -> dict[str, bytes]:
 
 
 def described(index: Index) -> int:
-    """How many pictures have descriptors of what searches go by."""
+    """How many pictures have embeddings of what searches go by."""
     stored = index._snapshot.expansion
     assert stored is not None
     return int(np.isfinite(stored).all(axis=1).sum())

@@ -1,4 +1,4 @@
-"""ProxyHeaders a proxy: under a path of its own, and whom to believe about who asks."""
+"""Behind a proxy: under a path of its own, and whom to believe about who asks."""
 
 from __future__ import annotations
 

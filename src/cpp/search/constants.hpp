@@ -29,7 +29,7 @@ constexpr double kLocalNormalization = 0.4;  // b: 0 divides by the whole pictur
 constexpr double kMargin = 10;               // pixels by which that box is widened: a kernel reaches beyond its line
 constexpr double kCoverage = 1;              // the power of coverage
 constexpr double kMirrored = 0.99;           // of two mirror images the one that was drawn comes first
-constexpr double kWindowPrior = 0.15;          // a view of share f counts f^.15: small windows give clutter more chances
+constexpr double kWindowPrior = 0.15;          // a window of share f counts f^.15: small windows give clutter more chances
 constexpr double kPartPower = 0.1;           // the share of a part of line art counts to this power: parts are no accident
 constexpr int kSamples = 96;                 // points of the drawing whose support is looked at
 constexpr int kCells = 8, kSamplesPerCell = 3;  // a side of the grid in which a picture's energy is summed

@@ -360,7 +360,7 @@ class Core {
     const int64_t wanted = std::max(options.offset + options.k, options.count);
     Ranking ranking;
     if (!found.pictures.empty()) {
-      ranking = best_views(drawn, found.pictures, parallel);
+      ranking = best_windows(drawn, found.pictures, parallel);
       answer.order = found.order;
     } else {
       ranking = found.placed.empty() ? best_first(drawn, found.rows, parallel) : found.placed;
@@ -462,7 +462,7 @@ class Core {
   }
 
   // The best window of each of some pictures, in their order.
-  Ranking best_views(const Drawn& drawn, const std::vector<int64_t>& ids, const Parallel& parallel) const {
+  Ranking best_windows(const Drawn& drawn, const std::vector<int64_t>& ids, const Parallel& parallel) const {
     std::vector<int64_t> rows;
     for (const int64_t id : ids)
       for (int64_t r = pictures_.pictures[id].begin; r < pictures_.pictures[id].end; ++r) rows.push_back(r);
@@ -697,7 +697,7 @@ class Core {
     }
   }
 
-  // From the frame of a view to pixels of the picture, and the box where the drawing lands.
+  // From the frame of a window to pixels of the picture, and the box where the drawing lands.
   Place in_picture(const Points& points, const Placed& hit) const {
     const Picture& picture = pictures_.pictures[hit.picture];
     const float* frame = pictures_.frames + 4 * hit.row;

@@ -175,7 +175,7 @@ def _check_same(index: Any, args: argparse.Namespace) -> None:
             )
     if args.expansion is False and index.config.expansion is not None:
         raise SketchseekError(
-            f"The index in {index.location} holds descriptors of what pictures depict: leave --no-expansion "
+            f"The index in {index.location} holds embeddings of what pictures depict: leave --no-expansion "
             "out, or name another --index folder."
         )
 

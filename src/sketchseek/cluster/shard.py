@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from .. import __version__, system
 from ..embeddings.quantisation import ProductCodes
-from ..errors import SketchseekError
+from ..errors import ClusterError, SketchseekError
 from ..shape.engine import Engine, Groups, Ids, Scores, _engine
 from ..shape.engine.device import engine_on
 from ..shape.query import Query
@@ -30,7 +30,6 @@ from ..storage.location import Location, refused
 from ..storage.schema import IndexConfig, settings_of
 from ..storage.snapshot import fragment_name, read_pictures
 from ..storage.store import Version
-from .connection import ClusterError
 from .sharding import Piece, ShardLayout
 
 if TYPE_CHECKING:
@@ -97,7 +96,7 @@ class _Rows:
         return {n: a[of_views if n in _OF_WINDOWS else of_pictures] for n, a in self.arrays.items()}
 
     def encode(self, key: str, means: NDArray[np.float32], centroids: NDArray[np.float32]) -> None:
-        """Make product codes of the pictures' descriptors, to be known by a key, unless they are there."""
+        """Make product codes of the pictures' embeddings, to be known by a key, unless they are there."""
         from ..embeddings.pictures import centred_rows
 
         if key in self.product:

@@ -48,7 +48,7 @@ class Options:
     turn : also look for the drawing turned, by up to so many degrees either way; 180 is any angle, 0 upright
         alone. None: upright, and where nothing fits well turned by the angle that does (`rotation.py`).
     expand : how many first hits to ask again with, by what they depict; 0 for none.
-    blend : weight of the drawing's own picture descriptor beside its shape; 0 is shape alone.
+    blend : weight of the drawing's own embedding beside its shape; 0 is shape alone.
     picked : ids of pictures that are right: ask again with these instead of the first hits.
     rejected : ids of pictures that are not what was meant: they go, and what is like them goes down.
     words : what is looked for, beside a drawing or instead of one: by what it looks like, and by names.

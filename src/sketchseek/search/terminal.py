@@ -48,7 +48,7 @@ def print_info(info: Mapping[str, Any], out: TextIO) -> None:
         "on disk": f"{info['bytes'] / 1e6:,.1f} MB",
         "preset": info["preset"],
         "edges by": info["detector"],
-        "finds": f"things down to {info['smallest']:g} of a picture, by {info['views']:,} windows",
+        "finds": f"things down to {info['min_object_size']:g} of a picture, by {info['windows']:,} windows",
         "depicts by": info["expansion"] or "nothing: shapes alone",
         "version": info["version"],
     }

@@ -163,7 +163,8 @@ def publish(
     return {
         "site": str(site),
         "pictures": len(state),
-        "views": len(layout.codes),
+        "windows": len(layout.codes),
+        "views": len(layout.codes),  # the same by its earlier name
         "bytes": {
             "index": loaded + len(shell[MANIFEST]),
             "icons": sum(part["bytes"] for part in (icons or {}).values()),

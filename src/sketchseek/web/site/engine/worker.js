@@ -494,7 +494,7 @@ function warmUp() {
   try {
     if (!asked) ask(engine.search, { strokes: [[[0, 0], [9, 2], [5, 8], [0, 0]]], k: 20, offset: 0, mirror: true, turn: 0 }, 0, 0, 0, 0, 0);
   } catch {
-    // Nobody has asked; who does will score_words what is wrong.
+    // Nobody has asked; who does is told what is wrong.
   }
 }
 
