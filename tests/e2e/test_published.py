@@ -514,8 +514,10 @@ def test_accessibility(visit: Callable[..., Page], site: str) -> None:
 
 
 def test_offline(visit: Callable[..., Page], site: str) -> None:
+    both = "() => performance.getEntriesByName('pen up to results').length > 1"  # by shape, then by all
     page = visit(site)
     draw_with_mouse(page, STAR)
+    page.wait_for_function(both)
     before = found(page)
     page.evaluate("() => navigator.serviceWorker.ready.then(() => true)")
     page.wait_for_function(
@@ -528,6 +530,7 @@ def test_offline(visit: Callable[..., Page], site: str) -> None:
     page.context.set_offline(True)
     page.reload()
     page.wait_for_function("() => /picture/.test(document.querySelector('#collection').textContent)")
+    page.wait_for_function(both)
     assert found(page) == before  # the drawing was kept, too
     image = page.locator(".hit img").first
     page.wait_for_function("(image) => image.complete && image.naturalWidth > 0", arg=image.element_handle())
