@@ -122,7 +122,7 @@ def test_it_closes_and_opens_again(index):
 
 def test_all_errors_are_one_tree():
     errors = [getattr(sketchseek, name) for name in sketchseek.__all__ if name.endswith("Error")]
-    assert len(errors) == 7
+    assert len(errors) == 8
     assert all(issubclass(error, SketchseekError) and error.__doc__ for error in errors)
 
 
