@@ -203,6 +203,7 @@ class IconNetwork {
 struct Resemblance {
   std::vector<float> z;            // (n,) deviations above the mean; 0 for a picture that the network has not seen
   double mean = 0, deviation = 0;  // of the cosines
+  double best = 0, fifth = 0;      // the largest cosine, and the fifth; of fewer pictures the smallest
 
   explicit operator bool() const { return !z.empty(); }
   double cosine(int64_t picture) const { return mean + deviation * z[picture]; }
@@ -247,6 +248,9 @@ class IconEmbeddings {
     out.deviation = std::max(std::sqrt(std::max(squares / (double)seen_ - out.mean * out.mean, 0.0)), 1e-6);
     for (int64_t i = 0; i < n; ++i)
       out.z[i] = inverse_[i] > 0 ? (float)((out.z[i] - out.mean) / out.deviation) : 0.0f;
+    const std::vector<int64_t> most = select_largest(out.z.data(), n, 5);
+    const auto [least, largest] = std::minmax_element(most.begin(), most.end(), [&](int64_t a, int64_t b) { return out.z[a] < out.z[b]; });
+    out.best = out.cosine(*largest), out.fifth = out.cosine(*least);
     return out;
   }
 

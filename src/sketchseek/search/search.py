@@ -158,7 +158,7 @@ def _hit(state: SearchState, sketch: Sketch, rank: int, places: list[dict[str, f
         id=identifier,
         picture=state.path(number),
         score=best.score,
-        confidence=round(places[0]["confidence"], 6),
+        confidence=round(places[0]["confidence"], 9),
         scale=round(best.pose.scale, 4),
         mirrored=best.pose.mirrored,
         rotation=best.pose.rotation,
