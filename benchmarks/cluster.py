@@ -1,6 +1,6 @@
 """The cluster path beside the local one, and where it leads: the tables of docs/research/cluster.md.
 
-    python benchmarks/cluster.py [--pictures 20000] [--queries 1000] [--views 1]
+    python benchmarks/cluster.py [--pictures 20000] [--queries 1000] [--windows 1]
 
 Made-up pictures (random curves and mixtures of them), made-up drawings, one machine: a Ray cluster of its own
 is started, and ended. Everything measured is printed; what is modelled says so.
@@ -59,7 +59,7 @@ def main() -> None:
     """Overhead, throughput, recovery, sizes."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pictures", type=int, default=20_000)
-    parser.add_argument("--views", type=int, default=1)
+    parser.add_argument("--windows", type=int, default=1)
     parser.add_argument("--queries", type=int, default=1000)
     parser.add_argument("--recoveries", type=int, default=5)
     args = parser.parse_args()

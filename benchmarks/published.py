@@ -78,6 +78,7 @@ class Enlarged:
             height=state.height[ids],
             frames=state.frames[rows],
             is_line_art=state.is_line_art[ids],
+            icon_codes=None if state.icon_codes is None else state.icon_codes[ids],
             ids=[f"{state.id(int(i))}-{n}".encode() for n, i in enumerate(ids)],
             path=lambda number: f"{number // len(state)}/{Path(state.path(number % len(state))).name}",
         )

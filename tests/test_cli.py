@@ -525,6 +525,7 @@ def test_what_a_network_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     ])  # fmt: skip
     assert catalog.lacking("efficientnet") is None
     assert "network add dinov2" in str(catalog.lacking("dinov2"))
-    assert catalog.lacking("onnx:file") is None
+    assert catalog.lacking(f"onnx:{__file__}") is None
+    assert catalog.lacking("onnx:nowhere/file") == "The file nowhere/file of its network is not there."
     monkeypatch.setattr(catalog, "listing", lambda: [{"name": "efficientnet", "here": False}])
     assert "pip install" in str(catalog.lacking("efficientnet"))

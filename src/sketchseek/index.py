@@ -503,8 +503,11 @@ class Index:
         if expansion is None or self._encoder is not None:
             return None
         if self._no_encoder is None:
+            from .embeddings.encoders import is_encoder
             from .networks.catalog import lacking
 
+            if not is_encoder(expansion.name):
+                return by_shape_alone(f"There is no picture network {expansion.name} here.")
             return by_shape_alone(lacking(expansion.name))
         return by_shape_alone(self._no_encoder)
 

@@ -538,11 +538,11 @@ def test_too_little_memory_is_said(visit: Callable[..., Page], site: str, served
     """Wherever it runs out: for an array, for the engine's own copies, or in a search."""
     folder, address = served
     published = folder / "deep" / "icons"
-    sizes = range(0, 60, 3)
+    sizes = [*range(0, 60, 6), *range(60, 300, 24)]
     for more in sizes:
         little = folder / "little" / str(more)
         (little / "engine").mkdir(parents=True)
-        for name in (MANIFEST, "data", "collection.js", "page", "engine/worker.js"):
+        for name in (MANIFEST, "data", "collection.js", "annotations.js", "page", "engine/worker.js"):
             (little / name).symlink_to(published / name)
         for name in ENGINES:
             module = (published / "engine" / name).read_bytes()

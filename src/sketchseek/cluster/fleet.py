@@ -21,8 +21,8 @@ from itertools import count
 from typing import Any
 
 from .. import __version__
-from ..errors import SketchseekError
-from .connection import NAMESPACE, ClusterError, ray_or_sentence
+from ..errors import ClusterError, SketchseekError
+from .connection import NAMESPACE, ray_or_sentence
 from .shard import GROUP_OF, GROUPS, Shard
 from .sharding import ShardLayout
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..contours.drawing import Sketch
-from ..errors import SketchseekError
+from ..errors import ClusterError, SketchseekError
 from ..index import EXACT_WINDOWS, Index, by_shape_alone
 from ..search.hit import Hits
 from ..search.missing import missing_last
@@ -22,7 +22,6 @@ from ..shape.windows import shares
 from ..storage.location import Location, no_index
 from ..storage.schema import settings_of
 from ..storage.snapshot import TEXTS, Snapshot, fragment_name, read_pictures
-from .connection import ClusterError
 from .embeddings import Codebooks, remote_embeddings, remote_tokens
 from .engine import ClusterEngine, RemoteRows, engine_of, searching
 from .fleet import ClusterOptions, Fleet

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from .. import __version__, system
 from ..embeddings.quantisation import ProductCodes
-from ..errors import SketchseekError
+from ..errors import ClusterError, SketchseekError
 from ..shape.engine import Engine, Groups, Ids, Scores, _engine
 from ..shape.engine.device import engine_on
 from ..shape.query import Query
@@ -30,7 +30,6 @@ from ..storage.location import Location, refused
 from ..storage.schema import IndexConfig, settings_of
 from ..storage.snapshot import fragment_name, read_pictures
 from ..storage.store import Version
-from .connection import ClusterError
 from .sharding import Piece, ShardLayout
 
 if TYPE_CHECKING:

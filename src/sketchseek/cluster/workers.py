@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .. import __version__
-from ..errors import SketchseekError
+from ..errors import ClusterError, SketchseekError
 from ..indexing.worker import Gone, Reader, Result, Task, one_thread
 from ..indexing.workers import PATIENCE_S, START_S, TICK_S, unread
 from ..storage.schema import IndexConfig
-from .connection import ClusterError, ray_or_sentence
+from .connection import ray_or_sentence
 
 BATCH = 8
 AHEAD = 2

@@ -15,7 +15,7 @@ from ..errors import ArgumentError, SketchseekError
 from ..networks import catalog, dinov2, efficientnet
 from ..networks.crow import crow
 from ..networks.weights import Tensors, read_tensors
-from ..plugins import find, plugins
+from ..plugins import blamed, made, plugins
 from ..shape.engine.native import products
 from . import flat_art
 from .converted import Weights
@@ -179,6 +179,18 @@ class Network:
             return self._fixed[0], self._fixed[1]
         scale = longer_side / max(height, width) / _STRIDE
         return max(round(height * scale), 1) * _STRIDE, max(round(width * scale), 1) * _STRIDE
+
+
+def described(
+    encoder: PictureEncoder, pixels: NDArray[np.uint8], *, tokens: bool = False
+) -> tuple[NDArray[np.float32], Codes | None]:
+    """What a network sees in a picture, and its tokens if asked; SketchseekError where it is no vector."""
+    with blamed(f"The network {encoder.name}"):
+        seen, codes = encoder.with_tokens(pixels) if tokens else (encoder(pixels), None)
+        vector = np.asarray(seen, np.float32)
+    if vector.shape != (encoder.dimension,) or not np.isfinite(vector).all():
+        raise SketchseekError(f"The network {encoder.name} gives no vector of {encoder.dimension} numbers.")
+    return vector, codes
 
 
 class PictureOnlyEncoder:
@@ -482,10 +494,9 @@ def get_encoder(
     path = model or (Path(file).expanduser().absolute() if file else None)
     if kind in _OURS:
         return _OURS[kind](kind, path, learned, device)
-    factory = find(GROUP, kind, {})
-    if factory is None:
+    encoder: PictureEncoder | None = made(GROUP, kind, {}, file, device)
+    if encoder is None:
         raise ArgumentError(f"There is no picture network {name!r}; choose {', '.join(encoder_names())}.")
-    encoder: PictureEncoder = factory(file, device)
     return encoder
 
 

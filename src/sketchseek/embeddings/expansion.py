@@ -155,7 +155,7 @@ def rerank(
     exact : bool
         Whether what looks the same by its shape comes first; a photograph's contours are not what was meant.
     picked : sequence of int
-        Pictures that the user chose: they are averaged, instead of the first hits.
+        Pictures that the user chose: they are averaged, instead of the first hits, and come first.
     rejected : sequence of int
         Pictures that are not what was meant: they go, and what is more like them than usual goes down.
     among : ndarray of shape (m,), optional
@@ -211,6 +211,9 @@ def rerank(
         met = np.pad(met, (0, len(known.ids) - len(met)), constant_values=met.min())[inside]
         if len(picked):
             order = _page_first(order, score + _MET_PICKED * met)
+    if len(picked):  # what somebody says is right comes first, whatever was drawn
+        right = is_among(ids[order], np.asarray(picked, np.int64))
+        order = np.concatenate([order[right], order[~right]])
     if rounds and not len(picked):
         first_hits, others = np.split(order, [SPREAD])
         score[first_hits] = diffused(score[first_hits], known.vectors(inside[first_hits]), expand)

@@ -81,7 +81,7 @@ def update(
     elsewhere = Elsewhere(roots, store.location)
     seen = walk([root for root in roots if not is_remote(root)], options.exclude, options.listings)
     elsewhere.add_to(seen)
-    take_to_pages(seen, known, store.location)
+    take_to_pages(seen, known, roots, store.location)
     wanted = _wanted(store.config)
     changes = compare(
         known,

@@ -221,14 +221,12 @@ class Reader:
 
     def _read_again(self, pixels: Any) -> tuple[bytes | None, bytes | None]:
         """The embedding and tokens, where they are wanted."""
-        import numpy as np
-
         if self.encoder is None:
             return None, None
-        if not self.wants_tokens:
-            return np.asarray(self.encoder(pixels), dtype=np.float16).tobytes(), None
-        seen, tokens = self.encoder.with_tokens(pixels)
-        return np.asarray(seen, dtype=np.float16).tobytes(), tokens.tobytes()
+        from ..embeddings.encoders import described
+
+        seen, tokens = described(self.encoder, pixels, tokens=self.wants_tokens)
+        return seen.astype("float16").tobytes(), None if tokens is None else tokens.tobytes()
 
     def _contours(self, data: bytes, task: Task) -> Contours:
         from ..contours import picture_contours

@@ -245,7 +245,9 @@ def _described(
     drawing's tokens meet pictures', where these have tokens."""
     pictures = embeddings.pictures
     if sketch.picture is not None:
-        return pictures.centred(encoder(sketch.picture)), None
+        from ..embeddings.encoders import described
+
+        return pictures.centred(described(encoder, sketch.picture)[0]), None
     if not embeddings.has_tokens_of(encoder):
         return encoder.drawing(sketch.strokes, pictures.kinds_here), None
     seen, of_kinds = encoder.drawing_with_tokens(sketch.strokes, pictures.kinds_here)
