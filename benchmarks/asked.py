@@ -266,10 +266,10 @@ class Group:
         return [
             trial
             for i, asks in enumerate(parts)
-            for trial in replace(self, asks=asks, seed=self.seed + i)._searched(world)
+            for trial in replace(self, asks=asks, seed=self.seed + i).found(world)
         ]
 
-    def _searched(self, world: World) -> Iterator[Trial]:
+    def found(self, world: World) -> Iterator[Trial]:
         rng = np.random.default_rng(self.seed)
         pictures = self.pictures
         right, unclear = [], set()

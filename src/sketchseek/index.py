@@ -170,7 +170,7 @@ class Index:
         return index
 
     def __len__(self) -> int:
-        return len(self._state)
+        return len(self.state)
 
     def __iter__(self) -> Iterator[PictureRow]:
         return iter(self.pictures)
@@ -178,10 +178,10 @@ class Index:
     def __contains__(self, picture: object) -> bool:
         """Whether it has the picture of that path, address or id."""
         if isinstance(picture, PictureRow):
-            return self._state.has(picture.id)
+            return self.state.has(picture.id)
         if not isinstance(picture, str | os.PathLike):
             return False
-        return self._state.has(os.fspath(picture)) or self._number_of(picture) is not None
+        return self.state.has(os.fspath(picture)) or self._number_of(picture) is not None
 
     def __enter__(self) -> Self:
         return self
@@ -197,7 +197,7 @@ class Index:
     @property
     def pictures(self) -> Sequence[PictureRow]:
         """All pictures of the version that is open, without their vectors."""
-        return _Pictures(self._state)
+        return _Pictures(self.state)
 
     def __repr__(self) -> str:
         return f"<sketchseek.Index of {len(self):,} pictures in {self._location}>"
@@ -210,12 +210,12 @@ class Index:
     @property
     def version(self) -> int:
         """Grows with every change that `refresh` brings."""
-        return self._snapshot.version
+        return self.snapshot.version
 
     @property
     def config(self) -> IndexConfig:
         """Everything that gave the vectors."""
-        return self._snapshot.config
+        return self.snapshot.config
 
     @property
     def store(self) -> Store:
@@ -392,9 +392,9 @@ class Index:
             if self._location.is_uri:
                 self.store.refresh()
                 identity = self.store.current.identity
-            if identity == self._snapshot.identity:
+            if identity == self.snapshot.identity:
                 return False
-            self._go_to(self._newest_snapshot(self._snapshot, save))
+            self._go_to(self._newest_snapshot(self.snapshot, save))
             return True
 
     def _newest_snapshot(self, before: Snapshot | None, save: bool) -> Snapshot:
@@ -448,23 +448,19 @@ class Index:
         return opened
 
     @property
-    def _snapshot(self) -> Snapshot:
+    def snapshot(self) -> Snapshot:
+        """What searches read of the version that is open."""
         return self._now[0]
 
     @property
-    def _state(self) -> SearchState:
-        """What is searched; made again when somebody has written to the file that it is mapped from."""
+    def state(self) -> SearchState:
+        """What a search sees; made again when somebody has written to the file that it is mapped from."""
         snapshot, state = self._now
         if snapshot.is_intact():
             return state
         with self._lock:
             snapshot, state = self._now
             return state if snapshot.is_intact() else self._go_to(self._newest_snapshot(None, save=True))[1]
-
-    @property
-    def state(self) -> SearchState:
-        """What a search sees, for those that take it elsewhere."""
-        return self._state
 
     def _embeddings(self, snapshot: Snapshot) -> EmbeddingIndex | None:
         stored, config = snapshot.expansion, snapshot.config.expansion
@@ -514,7 +510,7 @@ class Index:
     @property
     def method(self) -> str:
         """How it is searched by shape unless told otherwise: exactly, while that takes less than a blink."""
-        return self._state.method
+        return self.state.method
 
     def _method_for(self, snapshot: Snapshot, collection: Collection) -> str:
         long = collection.has_windows and len(collection.engine) > EXACT_WINDOWS
@@ -622,7 +618,7 @@ class Index:
         return (self._search(drawing, chosen) for drawing in drawings)
 
     def _search(self, drawing: Drawing | None, options: Options) -> Hits:
-        state = self._state
+        state = self.state
         hits = search(state, None if drawing is None else Sketch.of(drawing), options)
         if options.blend is None and drawing is not None:
             hits.note = hits.note or by_shape_alone(self._no_encoder)
@@ -640,7 +636,7 @@ class Index:
 
     def likeness(self, sketch: Sketch, identifier: str) -> Likeness:
         """What the network says of a drawing and a picture, as far as the index knows."""
-        state = self._state
+        state = self.state
         encoder = state.embeddings.encoder(required=False) if state.embeddings else None
         if state.embeddings is None or encoder is None:
             return Likeness(None, None)
@@ -656,21 +652,21 @@ class Index:
 
         most : so many at most, the upper ones first.
         """
-        return self._state.folders.tree(len(self) if most is None else most)
+        return self.state.folders.tree(len(self) if most is None else most)
 
     def row(self, identifier: str) -> PictureRow:
         """What is known of a picture."""
-        return _Pictures(self._state)[self._state.number(identifier)]
+        return _Pictures(self.state)[self.state.number(identifier)]
 
     def identify(self, picture: Path) -> str:
         """The id of the picture at a path or URI."""
         number = self._number_of(picture)
         if number is None:
             raise SketchseekError(f"There is no picture {os.fspath(picture)} in the index.")
-        return self._state.id(number)
+        return self.state.id(number)
 
     def _number_of(self, picture: Path) -> int | None:
-        state, text = self._state, os.fspath(picture)
+        state, text = self.state, os.fspath(picture)
         wanted = text if "://" in text else os.path.abspath(os.path.expanduser(text))
         return next((number for number in range(len(state)) if state.path(number) == wanted), None)
 
@@ -685,7 +681,7 @@ class Index:
     def thumbnails(self, identifiers: Sequence[str]) -> list[bytes]:
         """Those of several pictures, read at once."""
         for identifier in identifiers:
-            self._state.number(identifier)
+            self.state.number(identifier)
         with self._lock:
             self.store.refresh()
         table = self.store.rows(set(identifiers), ["id", "thumbnail", "thumbnail_sum"])
@@ -717,8 +713,8 @@ class Index:
             **self._prospects(),
             "min_object_size": config.min_object_size,
             "smallest": config.min_object_size,  # the same by its earlier name, as `views` is
-            "windows": len(self._snapshot.codes),
-            "views": len(self._snapshot.codes),
+            "windows": len(self.snapshot.codes),
+            "views": len(self.snapshot.codes),
             "version": self.version,
             "settings": {**config.settings, "detector_version": config.detector_version},
             "location": self.location,

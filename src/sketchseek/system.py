@@ -86,7 +86,7 @@ def sync(path: Path) -> None:
     """Wait until a file, or the names in a folder, are on disk.
 
     On macOS `fsync` ends when the drive has the data in its cache; F_FULLFSYNC waits until it is kept.
-    Windows syncs what may be written to only (`FlushFileBuffers`), and names by itself.
+    Windows syncs what may be written to only (FlushFileBuffers), and names by itself.
     """
     if sys.platform == "win32":
         if path.is_dir():

@@ -80,7 +80,7 @@ def test_the_engine_of_engines_is_one_engine(
     from sketchseek.cluster import engine as engine_module
 
     monkeypatch.setattr(engine_module, "FEW", few)
-    one, other = Index.open(collection)._state.collection, spread._state.collection
+    one, other = Index.open(collection).state.collection, spread.state.collection
     query = Query.of(drawings[1].points, one.settings)
     n = len(one.engine)
     assert len(other.engine) == n > 1500
@@ -113,8 +113,8 @@ def test_shards_that_name_too_few_are_asked_again(
 ) -> None:
     """With these shares of the best, each shard names too few; so many that only some do; and all."""
     monkeypatch.setattr(engine_module, "likely", lambda k, _: max(1, int(share * k)))
-    alone = Index.open(collection)._state.collection
-    engine = spread._state.collection.engine
+    alone = Index.open(collection).state.collection
+    engine = spread.state.collection.engine
     asked: Counter[str] = Counter()
     real = engine._ask
     monkeypatch.setattr(engine, "_ask", lambda name, requests: asked.update([name]) or real(name, requests))
@@ -152,8 +152,8 @@ def test_expansion_has_the_answers_of_one_machine(
     write(tmp_path / "i", synthetic(range(300, 420), expansion=128))
     alone = Index.open(tmp_path / "i")
     with ClusterIndex.spread(tmp_path / "i", ClusterOptions(shards=3, deadline=DEADLINE)) as index:
-        assert index._state.embeddings is not None
-        assert index._state.embeddings.pictures.small == (large > 420)
+        assert index.state.embeddings is not None
+        assert index.state.embeddings.pictures.small == (large > 420)
         for drawing in drawings:
             first = alone.search(drawing, 10, expand=0, blend=0)
             for options in ({"expand": 3}, {"picked": [first[2].id]}, {"rejected": [first[0].id]}):

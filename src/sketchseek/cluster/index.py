@@ -172,7 +172,7 @@ class ClusterIndex(Index):
         depicted = config.expansion
         picture_bytes = 2 * depicted.dimension + depicted.token_bytes if depicted else 0
         layout = assign_shards(
-            [(name, arrays["views"]) for name, arrays in known.items()],
+            [(name, arrays["windows"]) for name, arrays in known.items()],
             self.fleet.shards,
             name=f"{self._location} {config.to_json()}",
             row_bytes=row_bytes,
@@ -189,7 +189,7 @@ class ClusterIndex(Index):
         )
         for name in TEXTS:
             arrays[f"{name}_ends"] = np.cumsum(arrays.pop(f"{name}_lengths"), dtype=np.int64)
-        groups = np.repeat(np.arange(len(arrays["ids"]), dtype=np.int32), arrays["views"])
+        groups = np.repeat(np.arange(len(arrays["ids"]), dtype=np.int32), arrays["windows"])
         prior = _engine.view_priors(shares(arrays["frames"], groups, arrays["is_line_art"]))
         settings = settings_of(config)
         engine = ClusterEngine(self.fleet, layout, settings, groups, prior)

@@ -481,7 +481,7 @@ def get_encoder(
     Parameters
     ----------
     name : str
-        ``efficientnet``, ``dinov2`` (once `networks.add` has it), ``vgg16:FILE`` or ``onnx:FILE``.
+        ``efficientnet``, ``dinov2`` (once `networks.catalog.add` has it), ``vgg16:FILE`` or ``onnx:FILE``.
     model : Path, optional
         The weights file (``.pth``, ``.npz``) or ``.onnx`` model, where the name does not say it.
     learned : dict of str to ndarray, optional

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -11,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..shape.engine import _engine
 from ..shape.engine.ids import distinct
 from ..shape.engine.native import products, select
 from .cache import load_arrays, save_arrays
@@ -19,7 +21,7 @@ from .quantisation import LARGE, Ids, ProductCodes, ScalarCodes, Vector
 QueryEmbeddings = NDArray[np.float32]
 """(d,), or (kinds, d): a row for each kind."""
 
-COMPARED = 2500
+COMPARED = int(json.loads(_engine.description())["constants"]["compared"])
 """Fewer pictures than these are all compared with a drawing; of more, those that some score names."""
 _BATCH = 65_536
 _TRAINING = 16_384  # vectors that codebooks are learned on: a thousand a centroid
@@ -96,7 +98,7 @@ class Pictures:
         cache: CodeCache | None = None,
         candidates: Callable[[Pictures, Ids], Candidates] | None = None,
     ) -> None:
-        self._stored = stored
+        self.stored = stored
         n = len(stored)
         kept = _load(cache, n) if COMPARED <= n < LARGE and cache is not None else None
         known = kept or _Statistics.of(stored, prior)
@@ -125,15 +127,15 @@ class Pictures:
                 _save(cache, replace(known, kinds=kinds, codes=codes, steps=steps))
 
     def __len__(self) -> int:
-        return len(self._stored)
+        return len(self.stored)
 
     def has(self, ids: Ids) -> NDArray[np.bool_]:
         """Which of the pictures have an embedding."""
-        return _has_embedding(self._stored[ids])
+        return _has_embedding(self.stored[ids])
 
     def rows(self, ids: Ids) -> EmbeddingRows:
         """Some pictures, read once."""
-        stored = self._stored[ids]
+        stored = self.stored[ids]
         return EmbeddingRows(centred_rows(stored, self.means), kinds_of(stored, self.means))
 
     def vectors(self, ids: Ids) -> NDArray[np.float32]:
