@@ -390,11 +390,12 @@ def collect(
 ) -> None:
     """Search, group after group; what is done is kept and not done again.
 
-    A network's twin is asked what it did not learn from, and the other one those doodles that it knows.
+    A network's twin is asked what it did not learn from. The other one is asked those doodles that it knows,
+    of EfficientNet and of parts of collections alone: it sees all line art and flat art anew.
     """
     drawn = drawings_of(everything)
     out.mkdir(parents=True, exist_ok=True)
-    for half in (HALF,) if kind == "shape" else (HALF, OTHER):
+    for half in (HALF, OTHER) if kind == "efficientnet" and not whole else (HALF,):
         encoder = None if kind == "shape" else Remembered(kind, half)
         asks = drawn
         if encoder is not None:

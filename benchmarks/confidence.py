@@ -179,6 +179,7 @@ def main() -> None:
     parser.add_argument("package", type=Path)
     parser.add_argument("work", type=Path)
     parser.add_argument("--kinds", nargs="*", choices=KINDS, help="search by these what was not searched yet")
+    parser.add_argument("--pools", nargs="*", help="of these pictures; of all of them unless said otherwise")
     parser.add_argument("--times", type=float, default=1.2, help="how much of what could be asked is asked")
     parser.add_argument("--cost", action="store_true", help="only measure how long judging takes")
     parser.add_argument("--fit", type=Path, metavar="FILE", help="write the models that ship")
@@ -190,8 +191,14 @@ def main() -> None:
         return
     for kind in args.kinds or ():
         for whole, pools in ((False, asked.pools), (True, asked.whole_pools)):
+            some = [
+                pool
+                for pool in pools(args.package, args.work)
+                if args.pools is None or pool.name in args.pools
+            ]
             out = args.work / f"{'whole' if whole else 'asked'}-{kind}"
-            asked.collect(pools(args.package, args.work), args.work, kind, out, args.times, whole=whole)
+            if some:
+                asked.collect(some, args.work, kind, out, args.times, whole=whole)
     found = found_in(args.work)
     print(tables(found))
     if args.fit:

@@ -70,16 +70,20 @@ def test_pictures_that_look_like_it_make_it_likely(drawn):
 
 def test_what_is_called_so_counts_where_nothing_is_seen():
     present, first_page, confidence = judge(models()["alone"], said(3, 0, called=1, understood=0))
-    assert min(present, first_page, confidence[0]) > 0.5
+    assert present == first_page == confidence[0] > 0.5
+    assert (np.diff(confidence) < 0).all()
     assert judge(models()["alone"], said(0, 0, understood=0))[0] < 0.05
 
 
-def test_a_name_beside_a_drawing_leaves_what_the_drawing_says():
-    drawn = Drawn(0.4, -0.2, np.linspace(0, -3, K))
-    present, first_page, confidence = judge(models()["beside a drawing"], said(0, 0, understood=0), drawn)
-    assert present == pytest.approx(1 / (1 + np.exp(-0.4)))
-    assert confidence == pytest.approx(present / (1 + np.exp(np.linspace(0, 3, K))))
-    assert first_page == pytest.approx(max(present / (1 + np.exp(0.2)), confidence[0]))
+def test_a_name_lifts_what_is_seen():
+    unseen, called = (judge(models()["alone"], said(3, 0, called=named)) for named in (0, 1))
+    assert unseen[0] < 0.5 < called[0]
+    assert unseen[2][0] < called[2][0]
+
+
+def test_names_alone_leave_what_a_drawing_says():
+    by_drawing = answer(0.4, "Closest matches")
+    assert beside(by_drawing, said(3, 0, called=1, understood=0), 0) is by_drawing
 
 
 def test_words_lift_an_answer_above_missing_and_lower_none_to_it():

@@ -248,6 +248,10 @@ class IconEmbeddings {
     out.mean = sum / (double)seen_;
     out.deviation = std::max(std::sqrt(std::max(squares / (double)seen_ - out.mean * out.mean, 0.0)), 1e-6);
     standardise(out);
+    const std::vector<int64_t> most = out.most(5);
+    const auto [least, largest] =
+        std::minmax_element(most.begin(), most.end(), [&](int64_t a, int64_t b) { return out.z[a] < out.z[b]; });
+    out.best = out.cosine(*largest), out.fifth = out.cosine(*least);
     return out;
   }
 
@@ -256,6 +260,7 @@ class IconEmbeddings {
     Resemblance out;
     if (!whole) return out;
     out.z = cosines(asked), out.mean = whole.mean, out.deviation = whole.deviation;
+    out.best = whole.best, out.fifth = whole.fifth;
     standardise(out);
     return out;
   }
@@ -273,16 +278,6 @@ class IconEmbeddings {
       for (const float one : products) product += one;
       out[i] = product * inverse_[i];
     }
-<<<<<<< HEAD
-    out.mean = sum / (double)seen_;
-    out.deviation = std::max(std::sqrt(std::max(squares / (double)seen_ - out.mean * out.mean, 0.0)), 1e-6);
-    for (int64_t i = 0; i < n; ++i)
-      out.z[i] = inverse_[i] > 0 ? (float)((out.z[i] - out.mean) / out.deviation) : 0.0f;
-    const std::vector<int64_t> most = select_largest(out.z.data(), n, 5);
-    const auto [least, largest] = std::minmax_element(most.begin(), most.end(), [&](int64_t a, int64_t b) { return out.z[a] < out.z[b]; });
-    out.best = out.cosine(*largest), out.fifth = out.cosine(*least);
-=======
->>>>>>> 717d1ef312a0758c5b69982cfd241777d303713f
     return out;
   }
 

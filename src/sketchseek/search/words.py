@@ -41,15 +41,7 @@ _CALLED = 0.75  # of a name: from here on a picture is called what was said
 _LEAST = NAMES["least"]  # of a name: less is by chance
 _UNSEEN, _SEEN = 0.1, 0.3  # strengths of meanings that say nothing of a picture, and all
 _COMMON = 0.7  # what counts against pictures of known classes, for a word that is none
-<<<<<<< HEAD
 _PARTS = {"dinov2": 0.5}  # of an embedding's length: EfficientNet's part of a pair, which alone is asked
-=======
-_LIKELY = NAMES["likely"]
-_STEEP, _HALF = (
-    NAMES["steepness"],
-    NAMES["half"],
-)  # of a word's confidence: a logistic of z-scores, not calibrated
->>>>>>> 717d1ef312a0758c5b69982cfd241777d303713f
 _BATCH = 4096
 _BACKGROUND = 1024  # pictures that say what an ordinary score is
 _known: WeakKeyDictionary[Pictures, Vector] = WeakKeyDictionary()

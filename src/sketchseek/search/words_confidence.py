@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..words import NAMES
 from .core import ABSENT, CLOSEST, CORE, LIKELY, PLACE
 
 if TYPE_CHECKING:
@@ -48,11 +49,9 @@ BEST: Final = 10
 """Pictures of which words say most that are heard."""
 JUDGED: Final = 20
 """Hits that are judged whatever is asked for: what is said of them does not depend on it."""
-LIKELY_FROM: Final = 0.5
+LIKELY_FROM: Final = NAMES["likely"]
 """The chance of a first page from which on it likely has the thing."""
 _STEP = 0.02
-_UNSEEN = -5.0  # log-odds of a picture that is not called what was said, where nothing else is known
-_STEEP, _HALF = 1.5, 2.0  # of a picture that is called what was said, by how well; not calibrated
 
 
 @dataclass(frozen=True)
@@ -171,12 +170,11 @@ def judge(model: Model, said: Said, drawn: Drawn | None = None) -> tuple[float, 
         search = said.of_search(by_drawing.present)
         odds, first = (float(part.log_odds(search)) for part in (model.present, model.first_page))
         hits = model.hit.log_odds(said.of_hits(search, by_drawing.hits))
-    elif drawn:
-        odds, first, hits = drawn
-    else:
-        odds, first, hits = _UNSEEN, _UNSEEN, np.full(k, _UNSEEN)
+    else:  # names alone are heard, as in a published site
+        chances = np.sort(_chance(_by_name(said.z)))[::-1]
+        return float(chances[0]), float(chances[0]), chances
     # What is called so was not learned from: files' names say what they are.
-    named = np.where(said.called > 0, _STEEP * (said.z - _HALF), -np.inf)
+    named = np.where(said.called > 0, _by_name(said.z), -np.inf)
     present = _chance(max(odds, float(named.max())))
     confidence = present * _chance(falling(np.maximum(hits, named)))
     return float(present), float(max(present * _chance(first), confidence[0])), confidence
@@ -187,7 +185,7 @@ def beside(answer: Answer, said: Said, offset: int) -> Answer:
 
     offset : the first hit that was placed.
     """
-    if not len(answer.confidence):
+    if not (len(answer.confidence) and said.understood):
         return answer
     present, first_page, confidence = judge(models()["beside a drawing"], said, drawn_of(answer))
     # The bound below which a thing is said to be missing is one of drawings: words may lift an answer above.
@@ -203,6 +201,11 @@ def beside(answer: Answer, said: Said, offset: int) -> Answer:
         confidence=confidence,
         places=places,
     )
+
+
+def _by_name(z: Floats) -> Floats:
+    """Log-odds of pictures by how well they are called what was said; not calibrated."""
+    return NAMES["steepness"] * (z - NAMES["half"])
 
 
 def drawn_of(answer: Answer) -> Drawn:
