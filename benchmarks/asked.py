@@ -78,7 +78,7 @@ COPIED = {
     "all fluent-mdl2": 100,
 }
 """Pools whose copies are drawn, and how many."""
-DRAWN = {"s2c": 160, "sketchy": 160, "sysu": 40, "all s2c": 160, "all sketchy": 160}
+DRAWN = {"s2c": 300, "sketchy": 300, "sysu": 90, "all s2c": 160, "all sketchy": 160}
 """Pools of photographs that are asked for by hand drawings, and how many."""
 
 

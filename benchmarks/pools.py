@@ -43,7 +43,7 @@ _ICONS = Path(__file__).parents[1] / "training" / "icons"
 ICONS = {"tabler": 600, "lucide": 600, "ph": 300, "fluent": 300}
 """Sets of icons, and how many of each."""
 EMOJI = {"openmoji": 1000, "noto": 200}
-PHOTOGRAPHS = {"s2c": 400, "sketchy": 400, "sysu": 150}
+PHOTOGRAPHS = {"s2c": None, "sketchy": None, "sysu": 150}
 DRAWINGS, SCANS = 5, 2  # of each category
 HALF, OTHER = "even", "odd"
 """Halves of the classes of doodles that the networks' twins learned from: none of these is asked of them."""
