@@ -117,7 +117,7 @@ class Embeddings {
 // Of some pictures, by number.
 Resemblance part_of(const Resemblance& all, In<int64_t, 1> ids) {
   Resemblance out;
-  out.mean = all.mean, out.deviation = all.deviation;
+  out.mean = all.mean, out.deviation = all.deviation, out.best = all.best, out.fifth = all.fifth;
   for (size_t i = 0; i < ids.size(); ++i) {
     if (ids.data()[i] < 0 || ids.data()[i] >= (int64_t)all.z.size()) throw std::out_of_range("ids must be numbers below n");
     out.z.push_back(all.z[ids.data()[i]]);

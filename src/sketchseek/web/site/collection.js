@@ -209,7 +209,7 @@ export class Collection {
       if (hits[hit]) hits[hit].also.push(place);
       else {
         hits[hit] = {
-          rank: offset + hit + 1, ...this.#known(picture), ...place, confidence: rounded(confidence, 6),
+          rank: offset + hit + 1, ...this.#known(picture), ...place, confidence: rounded(confidence, 9),
           dx: rounded(dx, 3), dy: rounded(dy, 3), also: [], ...(matched?.[picture] && { matched: matched[picture] }),
         };
       }
