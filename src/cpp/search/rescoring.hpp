@@ -261,15 +261,58 @@ class Core {
     return rows;
   }
 
+  // The same of the best of some pictures.
+  std::vector<int64_t> candidates(const Drawn& drawn, int64_t k, const std::vector<int64_t>& among, const Parallel& parallel) const {
+    const std::vector<float> each = scores(drawn, among.data(), (int64_t)among.size(), parallel);
+    std::vector<int64_t> rows;
+    for (const int64_t i : select_largest(each.data(), (int64_t)each.size(), k))
+      for (const int64_t row : rows_of(among[i])) rows.push_back(row);
+    return rows;
+  }
+
   // Adds what the icon network says, and the rows of the pictures that resemble the drawing most.
   void add(Resemblance&& resemblance, Candidates& found) const {
+    const std::vector<int64_t> most = resemblance.most();
+    add(std::move(resemblance), most, found);
+  }
+  void add(Resemblance&& resemblance, const std::vector<int64_t>& most, Candidates& found) const {
     found.resemblance = std::move(resemblance);
     if (!found.resemblance) return;
     std::unordered_set<int32_t> there;
     for (const int64_t row : found.rows) there.insert(pictures_.picture_of[row]);
-    for (const int64_t picture : found.resemblance.most())
+    for (const int64_t picture : most)
       if (!there.count((int32_t)picture))
         for (const int64_t row : rows_of(picture)) found.rows.push_back(row);
+  }
+
+  // What an ordinary picture is to a drawing: its plain scores, and how much it resembles it.
+  struct Usual {
+    std::vector<float> shape, z;
+  };
+
+  // The best of a pool of pictures by their shape, by what the icon network says and by how well names match, `named` (n,).
+  Candidates by_names(const Drawn& drawn, Resemblance&& resemblance, std::vector<int64_t> pool, const float* named,
+                      const Usual& usual, int64_t count, const Parallel& parallel) const {
+    const std::vector<float> shape = scores(drawn, pool.data(), (int64_t)pool.size(), parallel);
+    const Values shaped(usual.shape.begin(), usual.shape.end());
+    const double mean = mean_of(shaped), deviation = std::max(deviation_of(shaped, mean), 1e-9);
+    const auto both = [&](float score, float z) { return (score - mean) / deviation + kIconBlend * z; };
+    Values ordinary;
+    for (size_t i = 0; i < usual.shape.size(); ++i) ordinary.push_back(both(usual.shape[i], usual.z.empty() ? 0 : usual.z[i]));
+    const double middle = mean_of(ordinary), width = std::max(deviation_of(ordinary, middle), 1e-9);
+    Values each;
+    for (size_t i = 0; i < pool.size(); ++i) {
+      const float z = resemblance ? resemblance.z[pool[i]] : 0.0f;
+      each.push_back((both(shape[i], z) - middle) / width + kNamed * named[pool[i]]);
+    }
+    std::vector<size_t> order(pool.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return each[a] > each[b]; });
+    order.resize(std::min<size_t>(order.size(), count));
+    Candidates out;
+    for (const size_t i : order) out.pictures.push_back(pool[i]), out.order.push_back(each[i]);
+    out.resemblance = std::move(resemblance);
+    return out;
   }
 
   // The plain scores of some pictures, each that of its best window.

@@ -17,6 +17,7 @@ Zhou, Weston, Gretton, Bousquet and Schoelkopf, "Ranking on data manifolds", NIP
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -57,7 +58,7 @@ _WORDS_WEIGHT = 2.0  # what words weigh beside the drawing
 _SEEN_FROM = 2.0  # deviations above the mean from which on a picture shows what a word means
 _AGREEING_HITS = 20  # first hits of the drawing that say whether a word means the same
 _DISAGREEMENT_WEIGHT = 0.4  # weight of words that mean something else than what was drawn
-NAMED = 3.0
+NAMED = float(json.loads(_engine.description())["names"]["weight"])
 """What a name that matches counts, in deviations."""
 _CANDIDATES_PER_SCORE = 500  # of a large collection, how many candidates each kind of score may name
 

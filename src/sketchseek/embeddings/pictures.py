@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -11,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..shape.engine import _engine
 from ..shape.engine.ids import distinct
 from ..shape.engine.native import products, select
 from .cache import load_arrays, save_arrays
@@ -19,7 +21,7 @@ from .quantisation import LARGE, Ids, ProductCodes, ScalarCodes, Vector
 QueryEmbeddings = NDArray[np.float32]
 """(d,), or (kinds, d): a row for each kind."""
 
-COMPARED = 2500
+COMPARED = int(json.loads(_engine.description())["constants"]["compared"])
 """Fewer pictures than these are all compared with a drawing; of more, those that some score names."""
 _BATCH = 65_536
 _TRAINING = 16_384  # vectors that codebooks are learned on: a thousand a centroid

@@ -24,7 +24,7 @@ from ..errors import NoEmbeddingError
 from ..shape.engine import Ids
 from ..shape.engine.ids import distinct, is_among
 from ..shape.engine.native import products, thread_count
-from ..words import Dictionary, Meaning, Named, class_directions, content_words, query_vector
+from ..words import NAMES, Dictionary, Meaning, Named, class_directions, content_words, query_vector
 from .core import CLOSEST, LIKELY
 from .hit import Hit, Hits
 
@@ -37,11 +37,14 @@ if TYPE_CHECKING:
 Vector = NDArray[np.float32]
 
 _CALLED = 0.75  # of a name: from here on a picture is called what was said
-_LEAST = 0.3  # of a name: less is by chance
+_LEAST = NAMES["least"]  # of a name: less is by chance
 _UNSEEN, _SEEN = 0.1, 0.3  # strengths of meanings that say nothing of a picture, and all
 _COMMON = 0.7  # what counts against pictures of known classes, for a word that is none
-_LIKELY = 0.5
-_STEEP, _HALF = 1.5, 2.0  # of a word's confidence: a logistic of z-scores, not calibrated
+_LIKELY = NAMES["likely"]
+_STEEP, _HALF = (
+    NAMES["steepness"],
+    NAMES["half"],
+)  # of a word's confidence: a logistic of z-scores, not calibrated
 _BATCH = 4096
 _BACKGROUND = 1024  # pictures that say what an ordinary score is
 _known: WeakKeyDictionary[Pictures, Vector] = WeakKeyDictionary()
