@@ -20,7 +20,7 @@ from .search.near_duplicates import with_likeness
 from .search.options import Options, SearchOptions, Turn
 from .search.search import search
 from .search.state import SearchState
-from .shape.engine.device import engine_on
+from .shape.engine.device import DEVICES, engine_on
 from .shape.settings import DEFAULT_PRESET, Settings
 from .shape.windows import LEVELS, MIN_OBJECT_SIZE, shares
 from .storage.location import Location, damaged, no_index
@@ -256,6 +256,12 @@ class Index:
         """
         from .indexing import IndexingOptions, Report
 
+        if jobs is not None and (not isinstance(jobs, int) or jobs < 1):
+            raise ArgumentError(f"jobs must be a whole number from 1, got {jobs!r}")
+        if isinstance(exclude, str) or not all(isinstance(pattern, str) for pattern in exclude):
+            raise ArgumentError(f"exclude must be a list of patterns, got {exclude!r}")
+        if device not in DEVICES:
+            raise ArgumentError(f"There is no device {device!r}; choose one of {', '.join(DEVICES)}.")
         options = IndexingOptions(jobs, exclude, forget_missing, retry, device, workers, listings)
         if paths is not None:
             given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
@@ -632,6 +638,7 @@ class Index:
         """
         from .notebook import sketch_widget
 
+        Options.of(k, options)  # what is wrong is said now, not by the sheet
         return sketch_widget(self, k, **options)
 
     def likeness(self, sketch: Sketch, identifier: str) -> Likeness:
@@ -745,6 +752,8 @@ def make_config(
     from .contours.detectors import get_detector
     from .shape.settings import PRESETS
 
+    if not isinstance(expansion, bool | str):
+        raise ArgumentError(f"expansion must be True, False or the name of a network, got {expansion!r}")
     if preset not in PRESETS:
         raise ArgumentError(f"There is no preset {preset!r}; choose one of {', '.join(PRESETS)}.")
     _check_min_object_size(min_object_size)
@@ -766,7 +775,7 @@ def make_config(
 def _check_min_object_size(min_object_size: float) -> None:
     if min_object_size not in LEVELS:
         raise ArgumentError(
-            f"Things as small as {min_object_size:g} of a picture can't be asked for; choose one of "
+            f"Things as small as {min_object_size!r} of a picture can't be asked for; choose one of "
             f"{', '.join(f'{known:g}' for known in LEVELS)}."
         )
 
