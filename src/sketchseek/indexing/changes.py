@@ -150,7 +150,7 @@ def moves(
 
 
 def gone_with(path: bytes) -> bytes | None:
-    """The highest folder, or the path itself, that is not there; None when it is, or where that is unknown."""
+    """The highest folder, or the path itself, that is not there; None when it is, or if unknown."""
     gone = None
     path = file_of(path)
     while path and b"://" not in path and not is_object(path):
