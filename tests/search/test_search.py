@@ -70,7 +70,7 @@ def test_a_rare_kind_is_as_like_the_drawing_as_a_search_finds(triangle):
             return of_each[[kind if kind in kinds else kinds[0] for kind in (0, 1)]]
 
     embeddings = EmbeddingIndex(lambda: pictures, lambda _: Network())
-    index = SimpleNamespace(_state=SimpleNamespace(embeddings=embeddings, number=int))
+    index = SimpleNamespace(state=SimpleNamespace(embeddings=embeddings, number=int))
     known = Index.likeness(index, triangle, "7")
     assert known.cosine == pytest.approx(pictures.vectors(np.array([7]))[0, 0])
     assert known.patches is None

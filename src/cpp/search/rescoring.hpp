@@ -645,6 +645,9 @@ class Core {
       if (found.resemblance) {
         row[kIcon] = found.resemblance.cosine(ranking[i].picture);
         row[kIconZ] = found.resemblance.z[ranking[i].picture];
+        row[kIconBest] = found.resemblance.best;
+        row[kIconMargin] = found.resemblance.best - found.resemblance.fifth;
+        row[kIconSpread] = found.resemblance.deviation;
       }
       if (!network_evidence) continue;
       row[kNetwork] = network_evidence->cosine[i];
