@@ -45,7 +45,7 @@ def z(x: np.ndarray) -> np.ndarray:
 
 @dataclass
 class Set:
-    """One set: what is right in it, its photos' descriptors, and scores (queries, photos) of two kinds."""
+    """One set: what is right in it, its photos' embeddings, and scores (queries, photos) of two kinds."""
 
     experiment: Experiment
     features: PhotoFeatures
@@ -69,7 +69,7 @@ class Set:
         return self.seen(self.pictures)
 
     def seen(self, pictures: Pictures) -> SearchState:
-        """The same with other descriptors of what they depict."""
+        """The same with other embeddings."""
         return self.experiment.state(Settings.preset(), embeddings=self.features.embeddings(pictures))
 
     @cached_property

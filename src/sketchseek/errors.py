@@ -7,7 +7,7 @@ SketchseekError
     DamagedError        something in an index is not what was written
     NoEmbeddingError    a search was to go by embeddings that are not known here
     AddressError        nothing can be served at an address
-    ClusterError        a cluster cannot be joined, or does not answer (`sketchseek.cluster`)
+    ClusterError        a cluster cannot be joined, or does not answer
 """
 
 from __future__ import annotations
@@ -39,3 +39,7 @@ class NoEmbeddingError(SketchseekError):
 
 class AddressError(SketchseekError):
     """Nothing can be served at an address."""
+
+
+class ClusterError(SketchseekError):
+    """A cluster cannot be joined, is not what is needed, or does not answer."""

@@ -12,10 +12,13 @@ A package names a function or a class in its `pyproject.toml`, under one of thre
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from typing import Any
+
+from .errors import SketchseekError
 
 
 @cache
@@ -28,8 +31,36 @@ def plugins(group: str) -> dict[str, str]:
 
 def find(group: str, name: str, ours: Mapping[str, str]) -> Any:
     """What a name stands for, imported when it is asked for; None where nobody has it. Ours come first."""
-    place = ours.get(name) or plugins(group).get(name)
+    if name in ours:
+        return _loaded(ours[name])
+    place = plugins(group).get(name)
     if place is None:
         return None
+    with blamed(f"The plug-in {name} ({place})"):
+        return _loaded(place)
+
+
+def made(group: str, name: str, ours: Mapping[str, str], *arguments: str) -> Any:
+    """What the factory of that name makes of its arguments; None where nobody has one."""
+    factory = find(group, name, ours)
+    if factory is None or name in ours:
+        return factory and factory(*arguments)
+    with blamed(f"The plug-in {name}"):
+        return factory(*arguments)
+
+
+def _loaded(place: str) -> Any:
     module, _, attribute = place.partition(":")
     return getattr(import_module(module), attribute)
+
+
+@contextmanager
+def blamed(what: str) -> Iterator[None]:
+    """Whatever goes wrong in other people's code becomes a sentence that says whose code it is."""
+    try:
+        yield
+    except (SketchseekError, MemoryError):
+        raise
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}".rstrip(".: ")
+        raise SketchseekError(f"{what} failed: {said}.") from error

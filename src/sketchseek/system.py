@@ -86,7 +86,7 @@ def sync(path: Path) -> None:
     """Wait until a file, or the names in a folder, are on disk.
 
     On macOS `fsync` ends when the drive has the data in its cache; F_FULLFSYNC waits until it is kept.
-    Windows syncs what may be written to only (`FlushFileBuffers`), and names by itself.
+    Windows syncs what may be written to only (FlushFileBuffers), and names by itself.
     """
     if sys.platform == "win32":
         if path.is_dir():
@@ -206,7 +206,7 @@ def start_child(
 
 
 def processor_time(command: list[str]) -> tuple[int, float]:
-    """Run a program to its end, unused_words: its exit status, and the seconds of processor time that it
+    """Run a program to its end, its output unread: its exit status, and the seconds of processor time that it
     took."""
     import subprocess
 

@@ -32,7 +32,7 @@ def many(tmp_path: Path, draw_picture: Any) -> Path:
 
 
 def names(index: Index) -> list[str]:
-    return sorted(os.path.basename(index._state.path(number)) for number in range(len(index)))
+    return sorted(os.path.basename(index.state.path(number)) for number in range(len(index)))
 
 
 def encoders() -> list[Any]:
@@ -40,7 +40,7 @@ def encoders() -> list[Any]:
     import ray
 
     state = ray._private.state.actors().values()
-    return [a for a in state if a["ActorClassName"] == "Describer" and a["State"] == "ALIVE"]
+    return [a for a in state if a["ActorClassName"] == "ReaderActor" and a["State"] == "ALIVE"]
 
 
 def test_the_index_is_that_of_one_machine(cluster: Any, many: Path, tmp_path: Path) -> None:
@@ -110,14 +110,14 @@ def test_commits_hold_up_reading(
 def test_a_picture_that_ends_its_reader_is_given_up(
     cluster: Any, many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Fragile(workers_module.Describer):
+    class Fragile(workers_module.ReaderActor):
         def read(self, tasks: Any) -> Any:
             for task in tasks:
                 if task.path.endswith(b"007.png"):
                     os._exit(9)
             return super().read(tasks)
 
-    monkeypatch.setattr(workers_module, "Describer", Fragile)
+    monkeypatch.setattr(workers_module, "ReaderActor", Fragile)
     index = Index.create(tmp_path / "index", detector="canny", expansion=False)
     report = index.add(many, workers=ClusterWorkers)
     assert report.added == 119
@@ -127,13 +127,13 @@ def test_a_picture_that_ends_its_reader_is_given_up(
 def test_a_folder_that_a_node_does_not_see_is_said(
     cluster: Any, many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Elsewhere(workers_module.Describer):
+    class Elsewhere(workers_module.ReaderActor):
         def read(self, tasks: Any) -> Any:
             from sketchseek.indexing.worker import Gone
 
             return [Gone(task.path) for task in tasks]
 
-    monkeypatch.setattr(workers_module, "Describer", Elsewhere)
+    monkeypatch.setattr(workers_module, "ReaderActor", Elsewhere)
     index = Index.create(tmp_path / "index", detector="canny", expansion=False)
     with pytest.raises(SketchseekError, match="does not see"):
         index.add(many, workers=ClusterWorkers)

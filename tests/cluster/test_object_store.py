@@ -48,7 +48,7 @@ square, with_a_small_square = test_index.square, test_index.with_a_small_square
 ELSEWHERE = {
     "test_a_table_that_was_made_again_is_another": "removes the index's folder",
     "test_an_index_of_the_schema_before_is_searched_as_it_is_and_upgraded_by_the_next_run": "copies a folder",
-    "test_an_index_from_before_gets_views_by_the_next_run_reading_each_picture_once": "copies a folder",
+    "test_an_index_from_before_gets_windows_by_the_next_run_reading_each_picture_once": "copies a folder",
     "test_a_snapshot_cut_short_under_a_running_index_is_made_again": "writes into the index's folder",
 }
 """Tests of a local index's files."""
@@ -232,12 +232,12 @@ def test_an_index_in_a_bucket_on_a_cluster(
     index.add(pictures)
     program = f"""
 import json, sys
-from sketchseek.cluster.connection import joined
+from sketchseek.cluster.connection import connect
 from sketchseek.cluster.fleet import ClusterOptions
 from sketchseek.cluster.index import ClusterIndex
 from sketchseek import Index, Sketch
 sketch = Sketch.from_strokes([[[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]]])
-with joined("local"), ClusterIndex.spread({where!r}, ClusterOptions(shards=2, deadline=60)) as index:
+with connect("local"), ClusterIndex.spread({where!r}, ClusterOptions(shards=2, deadline=60)) as index:
     spread, alone = index.search(sketch), Index.open({where!r}).search(sketch)
     print(json.dumps([[hit.to_dict() for hit in hits] for hits in (spread, alone)]))
 """

@@ -402,7 +402,7 @@ def test_more_like_these(visit: Visit, keep: Keep, address: str, expanding: str)
     plain = visit(address)
     search_after(plain, lambda: draw_with_mouse(plain, STAR))
     plain.locator(".hit .pick").first.click()
-    expect(plain.locator("#more-like")).to_be_hidden()  # absent, not broken, where there are no descriptors
+    expect(plain.locator("#more-like")).to_be_hidden()  # absent, not broken, where there are no embeddings
     expect(plain.locator("#list")).to_be_visible()
 
     page = visit(expanding)

@@ -474,3 +474,12 @@ def test_an_empty_collection_says_what_fills_it(
     draw_with_mouse(page, STAR)
     expect(page.get_by_text("sketchseek index")).to_be_visible()
     expect(page.locator(".hit")).to_have_count(0)
+
+
+def test_a_note_is_told(visit: Visit, address: str) -> None:
+    """As that a search went by shape alone."""
+    page = visit(address)
+    note = "By shape alone, though the index knows what its pictures depict: there is no network."
+    answering(page, lambda answer: {**answer, "note": note})
+    search_after(page, lambda: draw_with_mouse(page, STAR))
+    expect(page.locator("#status")).to_contain_text(note)

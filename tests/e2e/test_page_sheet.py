@@ -11,6 +11,7 @@ from visitor import STAR, Visit, box_of, drag, draw_with_mouse, inked, on_paper,
 
 LEVEL = [(0.0, 50.0), (100.0, 50.0)]
 UPRIGHT = [(50.0, 20.0), (50.0, 80.0)]
+WIDTH, HEIGHT = 1600, 1440  # of the sheet, in its own units
 
 
 def length(stroke: list) -> float:
@@ -85,7 +86,7 @@ def test_ellipses_and_circles(visit: Visit, address: str) -> None:
 def to_window(page: Page, x: float, y: float) -> tuple[float, float]:
     """Units of the sheet to pixels of the window."""
     box = page.locator("#paper").bounding_box()
-    return box["x"] + x * box["width"] / 1600, box["y"] + y * box["height"] / 1280
+    return box["x"] + x * box["width"] / WIDTH, box["y"] + y * box["height"] / HEIGHT
 
 
 def test_what_is_drawn_can_be_moved_and_resized(visit: Visit, address: str) -> None:

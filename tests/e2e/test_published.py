@@ -24,6 +24,8 @@ from sketchseek import Index, Sketch
 from sketchseek.contours.synthetic import random_shape
 from sketchseek.demo import drawings, pictures
 from sketchseek.web.publish import ENGINES, MANIFEST, publish
+from sketchseek.web.published_names import published_names
+from sketchseek.words import NameIndex
 
 ENGINE = Path(__file__).parents[2] / "src" / "sketchseek" / "web" / "engine"
 DEMO = Path(__file__).parents[2] / "build" / "site" / "demo"
@@ -47,10 +49,24 @@ def load_benchmark(name: str) -> Any:
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    """Any static file server."""
+    """Any static file server. This one sends parts of files."""
 
     def log_message(self, *_: Any) -> None:
         """Nothing."""
+
+    def do_GET(self) -> None:
+        """A file, or the part of it that is asked for."""
+        wanted = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("range", ""))
+        if not wanted or "whole" in self.path:
+            super().do_GET()
+            return
+        first, last = int(wanted[1]), int(wanted[2])
+        data = Path(self.translate_path(self.path)).read_bytes()[first : last + 1]
+        self.send_response(206)
+        self.send_header("Content-Range", f"bytes {first}-{last}/*")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
 
 
 @pytest.fixture(scope="module")
@@ -253,6 +269,156 @@ def test_hits_are_annotations_as_the_server_gives_them(
         assert points == pytest.approx(others, abs=0.6)
 
 
+WORDS = (
+    ("heart", None),
+    ("hearts", None),
+    ("haert", None),  # misspelled
+    ("umbrel", None),  # a part
+    ("off", "star"),
+    ("a picture of the bell", "heart"),
+    ("anchor", "heart"),
+    ("xyzzyxx", "heart"),  # no name
+)
+
+
+def test_words_find_as_the_index_does(visit: Callable[..., Page], site: str, index: Index) -> None:
+    page = visit(site)
+    drawn = {name: json.loads(drawings()[name].read_text())["strokes"] for _, name in WORDS if name}
+    answers = page.evaluate(
+        """async ([site, asked]) => {
+          const collection = await (await import(`${site}sketchseek.js`)).open(site);
+          const answers = [];
+          for (const [words, strokes] of asked) {
+            answers.push(await collection.search(strokes, { words, k: 12 }));
+          }
+          return answers;
+        }""",
+        [site, [[words, drawn.get(name)] for words, name in WORDS]],
+    )
+    names = {index.state.id(i): Path(index.state.path(i)).name for i in range(len(index))}
+    # The folders above pictures are not published: here, too, they have no names.
+    vars(index.state)["names"] = NameIndex(
+        [f"/x/{Path(index.state.path(i)).name}" for i in range(len(index))]
+    )
+    for (words, name), answer in zip(WORDS, answers, strict=True):
+        sketch = Sketch.from_strokes(drawn[name]) if name else None
+        hits = index.search(sketch, k=12, words=words, turn=0)
+        assert [hit["confidence"] for hit in answer["hits"]] == pytest.approx(
+            [hit.confidence for hit in hits], abs=1e-3
+        )
+        assert answer["present"] == pytest.approx(hits.present, abs=1e-3)
+        assert answer["verdict"] == hits.verdict
+        assert [hit["score"] for hit in answer["hits"]] == pytest.approx(
+            [hit.score for hit in hits], abs=1e-3
+        )
+        assert {hit["picture"].split("/")[-1] for hit in answer["hits"]} == {names[hit.id] for hit in hits}
+        assert [hit.get("matched") for hit in answer["hits"]] == [hit.matched for hit in hits]
+        assert ("note" in answer) == bool(hits.note)
+        if name is None:
+            assert [hit["box"] for hit in answer["hits"]] == [[0, 0, hit.width, hit.height] for hit in hits]
+            assert all(hit["outline"] == [] for hit in answer["hits"])
+
+
+@pytest.fixture(scope="module")
+def large_sites(
+    served: tuple[Path, str], index: Index, tmp_path_factory: pytest.TempPathFactory
+) -> list[str]:
+    """The same icons as a collection that is too large to be loaded at once; the second host sends files."""
+    folder, address = served
+    links = tmp_path_factory.mktemp("labels") / "labels.csv"
+    names = [Path(index.state.path(i)).name for i in range(len(index))]
+    sets = [f"{name},{'first' if at % 2 else 'second'},MIT" for at, name in enumerate(names)]
+    links.write_text("\n".join(["picture,set,licence", *sets]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sketchseek.web.large.LOADED_AT_ONCE", 0)
+        for name in ("large", "whole"):
+            publish(index, folder / name, links=links, originals=True)
+    return [f"{address}large/", f"{address}whole/"]
+
+
+SEARCHES = """async ([site, asked]) => {
+  const collection = await (await import(`${site}sketchseek.js`)).open(site);
+  const answers = [];
+  for (const [strokes, options] of asked) {
+    answers.push(await collection.search(strokes, { k: 20, ...options }));
+  }
+  collection.close();
+  return answers;
+}"""
+
+
+def test_a_large_collection_answers_as_the_index_does(
+    visit: Callable[..., Page], large_sites: list[str], index: Index
+) -> None:
+    shapes = [[stroke.tolist() for stroke in strokes] for strokes in hundred_drawings()[::9]]
+    asked = [[strokes, {}] for strokes in shapes] + [
+        [shapes[0], {"words": "anchor"}],
+        [None, {"words": "anchor"}],
+    ]
+    answers, again = (visit(site).evaluate(SEARCHES, [site, asked]) for site in large_sites)
+    assert [answer["hits"] for answer in answers] == [answer["hits"] for answer in again]
+    numbers = range(len(index))
+    called = published_names([index.state.path(i) for i in numbers])
+    names = {index.state.id(i): called[i] for i in numbers}
+    agreed = []
+    for strokes, answer in zip(shapes, answers, strict=False):
+        hits = index.search(Sketch.from_strokes(strokes), k=20, turn=0)
+        found = {hit["picture"]: hit for hit in answer["hits"]}
+        agreed.append(len(found.keys() & {names[hit.id] for hit in hits[:10]}))
+        both = [(found[names[hit.id]]["score"], hit.score) for hit in hits if names[hit.id] in found]
+        assert all(abs(a - b) < 1e-3 for a, b in both)
+        assert answer["present"] == pytest.approx(hits.present, abs=1e-3)
+    assert sum(agreed) >= 0.95 * 10 * len(shapes)
+    for strokes, answer in zip((shapes[0], None), answers[-2:], strict=True):
+        assert "anchor.svg" in [hit["picture"].split("/")[-1] for hit in answer["hits"][:3]], strokes
+
+
+def test_a_large_collection_by_set_and_its_svg(visit: Callable[..., Page], large_sites: list[str]) -> None:
+    page = visit(large_sites[0])
+    page.locator("#options summary").click()
+    page.get_by_label("Look in").select_option("Sets/first")
+    page.get_by_label("Word").fill("star")
+    found(page)
+    page.wait_for_function("() => /first|Best of/.test(document.querySelector('#status').textContent)")
+    sets, svg = page.evaluate(
+        """async (site) => {
+          const collection = await (await import(`${site}sketchseek.js`)).open(site);
+          const strokes = [[[0, 0], [100, 0], [50, 80], [0, 0]]];
+          const { hits } = await collection.search(strokes, { only: { set: "first" } });
+          const all = await collection.search(strokes, { k: 100 });
+          const sets = [hits, all.hits].map((some) => [...new Set(some.map((hit) => hit.set))]);
+          return [sets, await collection.original(hits[0])];
+        }""",
+        large_sites[0],
+    )
+    assert sets[0] == ["first"]
+    assert sorted(sets[1]) == ["first", "second"]
+    assert "<svg" in svg
+
+
+def test_a_large_collection_offline(visit: Callable[..., Page], large_sites: list[str]) -> None:
+    page = visit(large_sites[0])
+    page.evaluate("navigator.serviceWorker.ready")
+    page.reload()
+    page.wait_for_function("() => /picture/.test(document.querySelector('#collection').textContent)")
+    draw_with_mouse(page, STAR)
+    names = found(page)
+    page.wait_for_load_state("networkidle")
+    page.context.set_offline(True)
+    page.reload()
+    assert found(page) == names
+    image = page.locator(".hit img").first
+    page.wait_for_function("(image) => image.complete && image.naturalWidth > 0", arg=image.element_handle())
+
+
+def test_a_word_on_the_page(visit: Callable[..., Page], site: str) -> None:
+    page = visit(site)
+    page.get_by_label("Word").fill("anchor")
+    assert found(page)[0] == "anchor.svg, called \u201canchor\u201d"
+    page.get_by_label("Word").fill("qqqqqq")
+    expect(page.locator("#status")).to_contain_text("No picture is called \u201cqqqqqq\u201d")
+
+
 def test_turned_and_not_mirrored(visit: Callable[..., Page], site: str, index: Index) -> None:
     page = visit(site)
     strokes = json.loads(drawings()["heart"].read_text())["strokes"]
@@ -348,8 +514,10 @@ def test_accessibility(visit: Callable[..., Page], site: str) -> None:
 
 
 def test_offline(visit: Callable[..., Page], site: str) -> None:
+    both = "() => performance.getEntriesByName('pen up to results').length > 1"  # by shape, then by all
     page = visit(site)
     draw_with_mouse(page, STAR)
+    page.wait_for_function(both)
     before = found(page)
     page.evaluate("() => navigator.serviceWorker.ready.then(() => true)")
     page.wait_for_function(
@@ -362,6 +530,7 @@ def test_offline(visit: Callable[..., Page], site: str) -> None:
     page.context.set_offline(True)
     page.reload()
     page.wait_for_function("() => /picture/.test(document.querySelector('#collection').textContent)")
+    page.wait_for_function(both)
     assert found(page) == before  # the drawing was kept, too
     image = page.locator(".hit img").first
     page.wait_for_function("(image) => image.complete && image.naturalWidth > 0", arg=image.element_handle())
@@ -538,11 +707,16 @@ def test_too_little_memory_is_said(visit: Callable[..., Page], site: str, served
     """Wherever it runs out: for an array, for the engine's own copies, or in a search."""
     folder, address = served
     published = folder / "deep" / "icons"
-    sizes = range(0, 60, 3)
+    sizes = [*range(0, 60, 6), *range(60, 300, 24)]
     for more in sizes:
         little = folder / "little" / str(more)
         (little / "engine").mkdir(parents=True)
-        for name in (MANIFEST, "data", "collection.js", "page", "engine/worker.js"):
+        scripts = (
+            "collection.js",
+            "annotations.js",
+            *(f"engine/{name}.js" for name in ("worker", "names", "pieces")),
+        )
+        for name in (MANIFEST, "data", "page", *scripts):
             (little / name).symlink_to(published / name)
         for name in ENGINES:
             module = (published / "engine" / name).read_bytes()

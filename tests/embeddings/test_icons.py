@@ -1,4 +1,4 @@
-"""The eye for line art: what it is shown, that it tells things apart, and that every build sees the same."""
+"""The icon network: what it is shown, that it tells things apart, and that every build sees the same."""
 
 from itertools import pairwise
 from pathlib import Path

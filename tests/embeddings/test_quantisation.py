@@ -162,7 +162,7 @@ def test_centred_on_the_mean_and_missing_ones_are_zero():
     np.testing.assert_allclose(collection.products(query), collection.vectors(ids) @ query, atol=0.02)
 
 
-def test_a_small_collection_leans_on_the_usual_mean():
+def test_a_small_collection_leans_on_the_prior_mean():
     prior = np.stack([np.ones(256), -np.ones(256)]).astype(np.float32)
     few, many = (Pictures(of_kinds(clustered(n), np.zeros(n)), prior) for n in (4, 5000))
     assert np.abs(few.means[0] - 1).max() < 0.1

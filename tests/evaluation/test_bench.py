@@ -10,7 +10,7 @@ from sketchseek.evaluation import bench_embeddings
 from sketchseek.evaluation.bench import format_table
 
 
-class Describer:
+class Encoder:
     dimension, tokens = 5, SimpleNamespace(bytes=4096)
 
     def __call__(self, pixels):
@@ -25,7 +25,7 @@ def test_each_network_that_is_there_is_measured_beside_the_contours(monkeypatch)
     def installed(name):
         if name == "dinov2":
             raise SketchseekError("It is not here.")
-        return Describer()
+        return Encoder()
 
     monkeypatch.setattr(bench_embeddings, "get_encoder", installed)
     said = []

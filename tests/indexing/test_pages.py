@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import zipfile
 
@@ -10,6 +11,8 @@ from PIL import Image, ImageDraw
 
 from made_volumes import lines, pdf
 from sketchseek import Index
+from sketchseek.errors import SketchseekError
+from sketchseek.indexing.volumes import read_counts
 from sketchseek.sources import volumes
 
 
@@ -137,3 +140,60 @@ def test_without_the_extra_a_pdf_in_a_folder_is_no_picture(tmp_path, index, monk
     (tmp_path / "v.pdf").write_bytes(pdf([b""]))
     report = index.add(tmp_path, jobs=1, exclude=["index"])
     assert (report.added, report.failed) == (1, [])
+
+
+def flipped(data: bytes) -> list[bytes]:
+    """The bytes with each bit turned around, one at a time."""
+    places = ((at, bit) for at in range(len(data)) for bit in range(8))
+    return [data[:at] + bytes([data[at] ^ 1 << bit]) + data[at + 1 :] for at, bit in places]
+
+
+def test_whatever_bit_of_the_numbers_of_pages_changes_no_page_is_forgotten(tmp_path, index):
+    path = tmp_path / "c.cbz"
+    comic(path, range(3))
+    index.add(path, jobs=1)
+    noted = tmp_path / "index" / "volumes"
+    counted = read_counts(index.store.location)
+    (kept,) = counted.values()
+    for content in flipped(noted.read_bytes()):
+        noted.write_bytes(content)
+        assert read_counts(index.store.location) in ({}, counted)
+    assert kept[1] == 3
+    report = index.add(path, jobs=1)
+    assert (report.unchanged, report.forgotten) == (3, 0)
+    assert read_counts(index.store.location) == counted
+
+
+def test_pages_that_the_machine_cannot_count_just_now_are_kept(tmp_path, index, monkeypatch):
+    path = tmp_path / "c.cbz"
+    comic(path, range(3))
+    index.add(tmp_path, jobs=1)
+    before = ids(index)
+    comic(path, range(3), age_s=60)
+
+    def too_busy(_):
+        raise SketchseekError("c.cbz takes too much time to read.") from TimeoutError(errno.ETIMEDOUT, "busy")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("sketchseek.indexing.volumes.count_pages", too_busy)
+        report = index.add(tmp_path, jobs=1)
+    assert (report.forgotten, ids(index)) == (0, before)
+    assert report.kept == [(str(path), "c.cbz takes too much time to read")]
+    assert index.add(tmp_path, jobs=1).unchanged == 3
+
+
+@pytest.mark.skipif(not volumes.can_read_pdf(), reason="the extra pdf is not installed")
+def test_pages_of_a_pdf_stay_when_the_extra_goes(tmp_path, index, monkeypatch):
+    folder = tmp_path / "pictures"
+    folder.mkdir()
+    (folder / "a.pdf").write_bytes(pdf([lines([[(100, 100), (300, 100), (300, 400), (100, 100)]])] * 2))
+    page(1).save(folder / "b.png")
+    assert index.add(folder, jobs=1).added == 3
+    with monkeypatch.context() as patch:
+        for module in ("indexing.walk", "indexing.volumes", "sources.volumes"):
+            patch.setattr(f"sketchseek.{module}.can_read_pdf", lambda: False)
+        report = index.add(folder, jobs=1)
+        assert (report.forgotten, len(index)) == (0, 3)
+        assert [name for name, _ in report.kept] == [str(folder / "a.pdf")]
+        (folder / "a.pdf").unlink()
+        assert index.add(folder, jobs=1).forgotten == 2

@@ -296,7 +296,7 @@ def test_a_pair_is_another_version_when_either_is(lite2):
     assert len({PairedEncoder(*pair).version for pair in pairs}) == 3
 
 
-def test_descriptors_of_another_version_have_no_usual_mean():
+def test_embeddings_of_another_version_have_no_prior_mean():
     """An index made with DINOv2 alone is still read: what is refused in a sentence is its network."""
     assert prior_mean("dinov2", 384) is None
     assert prior_mean("dinov2", 769).shape == (2, 768)

@@ -27,11 +27,11 @@ from .coverage import coverage
 Floats = NDArray[np.float64]
 
 USUAL = 256
-"""Pictures, from all over a collection, that say what a usual score is."""
+"""Pictures, from all over a collection, that say what an ordinary score is."""
 HASHED = 64
 """Components of a picture's vector that choose these."""
 FEW = 24
-"""A collection of fewer pictures says little about what is usual: made-up ones fill up the number."""
+"""A collection of fewer pictures says little about what is ordinary: synthetic ones fill up the number."""
 SAME = 0.85
 """From this match on a picture begins to look the same as the drawing."""
 JUDGED = 50
@@ -57,7 +57,7 @@ def features(
         say.
     """
     k = len(ranking)
-    background = usual_scores(collection, query)
+    background = background_scores(collection, query)
     if len(background) < FEW:
         blanks = synthetic(query.settings).engine.scores(query)
         background = np.concatenate([background, blanks[len(background) :]])
@@ -121,13 +121,21 @@ def features(
         "log rank": np.log(np.arange(1, k + 1)),
         "icon cosine": np.zeros(k) if resemblance is None else resemblance[0][ranking.ids],
         "icon z-score": np.zeros(k) if resemblance is None else resemblance[1][ranking.ids],
+        "best icon cosine": np.zeros(k),
+        "icon margin to the fifth": np.zeros(k),
+        "icon spread": np.zeros(k),
     }
+    if resemblance is not None:
+        likest, seen = np.sort(resemblance[0])[::-1], resemblance[1] != 0
+        rows["best icon cosine"] += likest[0]
+        rows["icon margin to the fifth"] += likest[0] - likest[min(4, len(likest) - 1)]
+        rows["icon spread"] += resemblance[0][seen].std()
     return np.stack([np.asarray(rows[name], np.float64) for name in EVIDENCE], axis=1)
 
 
 def ordinary(collection: Collection) -> Ids:
-    """Pictures that say what a usual score is, by number, ascending: those of the smallest hashes, so that
-    they are the same in whatever order a collection was made."""
+    """Pictures that say what an ordinary score is, by number, ascending: those of the smallest hashes, so
+    that they are the same in whatever order a collection was made."""
     rows = collection.vectors[collection.whole(np.arange(len(collection)))][:, :HASHED]
     codes = (rows.astype(np.int64) + 128 if rows.dtype == np.int8 else rows.view(np.uint32)).astype(np.uint64)
     factor, mixed = 0x9E3779B97F4A7C15, np.zeros(len(codes), np.uint64)
@@ -138,7 +146,7 @@ def ordinary(collection: Collection) -> Ids:
     return np.sort(np.argsort(mixed, kind="stable")[:USUAL])
 
 
-def usual_scores(collection: Collection, query: Query) -> NDArray[np.float32]:
+def background_scores(collection: Collection, query: Query) -> NDArray[np.float32]:
     """Those of ordinary pictures."""
     return collection.engine.scores(query, collection.whole(ordinary(collection)))
 
@@ -156,7 +164,7 @@ def _tail(values: NDArray[Any]) -> float:
 
 
 def _share_above(background: NDArray[Any], values: NDArray[Any]) -> Floats:
-    """(k,) the logarithm of the share of usual ones that are above each value, one more than there are."""
+    """(k,) the logarithm of the share of the background above each value, one more than there are."""
     ordered = np.sort(background)
     above = len(ordered) - np.searchsorted(ordered, values)
     return np.asarray(np.log10((above + 1) / (len(ordered) + 1)))

@@ -21,10 +21,10 @@ FINER = 4
 
 def refine(collection: Collection, query: Query, ranking: Ranking) -> Ranking:
     """The same hits in the same order with the same scores, placed off the grid."""
-    return replace(settled(collection, query, ranking), score=ranking.score)
+    return replace(refined_pose(collection, query, ranking), score=ranking.score)
 
 
-def settled(collection: Collection, query: Query, ranking: Ranking) -> Ranking:
+def refined_pose(collection: Collection, query: Query, ranking: Ranking) -> Ranking:
     """The same hits in the same order, off the grid of translations and scales, with the scores there.
 
     Scales between those of the query are tried around each hit's own, their kernels' weights interpolated; at

@@ -30,16 +30,16 @@ from sketchseek.search.state import SearchState
 from sketchseek.shape.engine import Ids
 from sketchseek.shape.query import Query, turns
 
-from .evidence import JUDGED, features, usual_scores
+from .evidence import JUDGED, background_scores, features
 from .judging import Model
 from .order import order_scores, reordered
-from .placing import refine, settled
+from .placing import refine, refined_pose
 
 CANDIDATES = 500
 """How many of the best by the plain score are looked at closer."""
 THOROUGH = 100
 """Of how many of the best then all windows are looked at."""
-SETTLED = 30
+REFINED = 30
 """How many of these windows are also compared by how the drawing fits off the grid."""
 FINE_TURN = 5.0
 """Degrees from one rotation to the next with which those are looked at."""
@@ -83,7 +83,7 @@ class Steps:
 
 
 def search_by_steps(state: SearchState, sketch: Sketch, options: Options) -> Hits:
-    """`search.search` of a window that has pictures."""
+    """`search.search` of a state that has pictures."""
     shown = slice(options.offset, options.offset + options.k)
     answer = ranked(state, sketch, options)
     return Hits(
@@ -95,7 +95,7 @@ def search_by_steps(state: SearchState, sketch: Sketch, options: Options) -> Hit
 
 
 def ranked(state: SearchState, sketch: Sketch, options: Options) -> Steps:
-    """The best `offset + k` pictures of a window that has some."""
+    """The best `offset + k` pictures of a state that has some."""
     shape, found = candidates(state, sketch, options)
     query = Query.of(sketch.points, state.settings, mirror=options.mirror, rotations=turns(options.degrees))
     # The same first hits are judged whatever is asked for: what is said of them does not depend on it.
@@ -145,9 +145,9 @@ def _blended(
     state: SearchState, query: Query, ranking: Ranking, score: NDArray[np.float64], z: NDArray[np.float64]
 ) -> tuple[Ranking, NDArray[np.float64], NDArray[np.float64]]:
     """What looks the same first, then by shape and by what stands out for the icon network; both scores."""
-    usual = usual_scores(state.collection, query)
-    width, seen = max(float(usual.std()), 0.02), z[ranking.ids]
-    unseen = ICON_UNSEEN * (score - usual.mean()) / width
+    background = background_scores(state.collection, query)
+    width, seen = max(float(background.std()), 0.02), z[ranking.ids]
+    unseen = ICON_UNSEEN * (score - background.mean()) / width
     both = score + ICON_BLEND * width * np.where(seen == 0, unseen, seen)
     whole = state.collection.whole(ranking.ids) == ranking.rows
     same = whole & (ranking.score >= LOOKS_THE_SAME)
@@ -221,8 +221,8 @@ def _every_place(
     """
     every = every_window(state.collection, query, ids)
     ranking, score = reordered(every, _order_scores(state, query, every, options))
-    close = settled(state.collection, query, ranking.take(slice(SETTLED)))
-    score[:SETTLED] = np.maximum(score[:SETTLED], _order_scores(state, query, close, options))
+    close = refined_pose(state.collection, query, ranking.take(slice(REFINED)))
+    score[:REFINED] = np.maximum(score[:REFINED], _order_scores(state, query, close, options))
     return reordered(ranking, score)
 
 

@@ -1,4 +1,4 @@
-"""How well a drawing's tokens meet those of a picture, as the recipe says it: slowly, in NumPy."""
+"""How well a drawing's tokens meet those of a picture, as its definition says it: slowly, in NumPy."""
 
 import numpy as np
 

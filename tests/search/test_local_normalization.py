@@ -65,10 +65,8 @@ def test_share_is_all_for_a_box_around_everything_and_less_beside_clutter():
     rng = np.random.default_rng(4)
     shape = outline_points(random_shape(rng))
     alone = shape.scaled(0.6).translated(-70, -40)
-    local_normalization = outline_points(random_shape(rng)).scaled(0.25).translated(140, 120)
-    collection = collection_of(
-        alone, joined(alone, local_normalization, local_normalization, local_normalization)
-    )
+    clutter = outline_points(random_shape(rng)).scaled(0.25).translated(140, 120)
+    collection = collection_of(alone, joined(alone, clutter, clutter, clutter))
     query = Query.of(shape, SETTINGS)
     where = {"scale": 0.6, "dx": -70.0, "dy": -40.0}
     there = {name: np.full(2, value, np.float32) for name, value in where.items()}

@@ -38,6 +38,6 @@ def test_what_depicts_nearly_the_same_is_named(index: Index) -> None:
     assert [("like" in hit.to_dict()) for hit in hits].count(True) == 1
 
 
-def test_shape_alone_asks_for_no_descriptor(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shape_alone_asks_for_no_embedding(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sketchseek.index.with_likeness", None)
     assert all(hit.like is None for hit in index.search(SQUARE, blend=0, expand=0))

@@ -92,7 +92,7 @@ def test_further_places_come_with_the_hit(state, sketch):
     assert (outline <= np.array([x1, y1]) + 1).all()
 
 
-def test_ids_are_pictures_and_rows_are_views(state, sketch):
+def test_ids_are_pictures_and_rows_are_windows(state, sketch):
     query = Query.of(sketch.points, SETTINGS)
     for k in (None, 5):
         found = rank(state.collection, query, k=k)

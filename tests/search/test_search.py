@@ -70,7 +70,7 @@ def test_a_rare_kind_is_as_like_the_drawing_as_a_search_finds(triangle):
             return of_each[[kind if kind in kinds else kinds[0] for kind in (0, 1)]]
 
     embeddings = EmbeddingIndex(lambda: pictures, lambda _: Network())
-    index = SimpleNamespace(_state=SimpleNamespace(embeddings=embeddings, number=int))
+    index = SimpleNamespace(state=SimpleNamespace(embeddings=embeddings, number=int))
     known = Index.likeness(index, triangle, "7")
     assert known.cosine == pytest.approx(pictures.vectors(np.array([7]))[0, 0])
     assert known.patches is None
@@ -143,21 +143,21 @@ def test_a_photograph_is_searched_by_what_it_depicts(index, folder, triangle):
     )
 
 
-def test_descriptors_come_later_and_may_be_missing(folder, triangle, tmp_path):
+def test_embeddings_come_later_and_may_be_missing(folder, triangle, tmp_path):
     """Added to an index that has contours; pictures without one are still found."""
     made = Index.create(tmp_path / "i", detector="canny", expansion=False)
     made.add([folder], jobs=1)
-    with pytest.raises(SketchseekError, match="holds no descriptors"):
+    with pytest.raises(SketchseekError, match="holds no embeddings"):
         made.search(triangle, expand=3)
     assert len(made.search(triangle)) == 18
     made.enable_expansion()
     assert len(made.search(triangle, 18)) == 18  # none has one yet
-    with pytest.raises(SketchseekError, match="None of the picked pictures has a descriptor"):
+    with pytest.raises(SketchseekError, match="None of the picked pictures has an embedding"):
         made.search(triangle, picked=[made.search(triangle)[0].id])
-    codes = made._snapshot.codes.copy()
+    codes = made.snapshot.codes.copy()
     made.add([folder], jobs=1)
-    np.testing.assert_array_equal(made._snapshot.codes, codes)
-    assert not np.isnan(made._snapshot.expansion).any()
+    np.testing.assert_array_equal(made.snapshot.codes, codes)
+    assert not np.isnan(made.snapshot.expansion).any()
     assert [number % 3 for number in names(made.search(triangle, 6))] == [2] * 6
     paint(tmp_path / "18.png", 18)
     config = made.store.config.expansion
@@ -183,12 +183,12 @@ def test_without_the_extra(folder, index, triangle, tmp_path, monkeypatch):
     with pytest.raises(SketchseekError, match=r"pip install 'sketchseek\[expansion\]'"):
         Index.create(tmp_path / "j", detector="canny", expansion=True)
     again = Index.open(index.location)
-    assert len(again.search(triangle, 6)) == 6  # stored descriptors need no network
+    assert len(again.search(triangle, 6)) == 6  # stored embeddings need no network
     with pytest.raises(SketchseekError, match=r"pip install 'sketchseek\[expansion\]'"):
         again.search(triangle, blend=1.0)
 
 
-def test_descriptors_of_another_version_are_refused(index, triangle, monkeypatch):
+def test_embeddings_of_another_version_are_refused(index, triangle, monkeypatch):
     monkeypatch.setattr("sketchseek.embeddings.encoders.PICTURE_SIDE", 160)
     with pytest.raises(SketchseekError, match="is installed"):
         Index.open(index.location).search(triangle)

@@ -27,7 +27,7 @@ def star() -> Sketch:
 
 @pytest.fixture(scope="module")
 def index(shape_index) -> Index:
-    """Without descriptors: words are found in names."""
+    """Without embeddings: words are found in names."""
     return Index.open(shape_index)
 
 
@@ -40,7 +40,7 @@ def contours(sketch: Sketch) -> PictureContours:
 
 
 def described(wanted: list[tuple[np.ndarray, int]], others: int, network: str | None = "efficientnet"):
-    """A window of pictures that show some classes, and others that show none; their shapes are alike."""
+    """A state of pictures that show some classes, and others that show none; their shapes are alike."""
     rng = np.random.default_rng(0)
     d = class_directions().shape[1]
     rows = rng.normal(size=(others + sum(n for _, n in wanted), d)).astype(np.float32)

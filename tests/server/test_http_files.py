@@ -12,12 +12,14 @@ import time
 import unicodedata
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 from starlette.testclient import TestClient
 
 from sketchseek import Index
+from sketchseek.errors import ClusterError, DamagedError
 from sketchseek.server.app import create_app
 from sketchseek.server.archive import MISSING, archive, unused_name
 from sketchseek.system import reveal_commands as commands
@@ -191,10 +193,30 @@ def test_a_machine_that_starts_no_process_is_not_the_files_fault(
     def no_process(*_: object, **__: object) -> None:
         raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
 
+    app = create_app(shape_index)  # what it imports looks at `Popen`, too
     monkeypatch.setattr(subprocess, "Popen", no_process)
-    with TestClient(create_app(shape_index), base_url="http://127.0.0.1:8000") as client:
+    with TestClient(app, base_url="http://127.0.0.1:8000") as client:
         for path in ("/api/search", "/api/sketch"):
             answer = client.post(path, files={"picture": b"<svg xmlns='http://www.w3.org/2000/svg'/>"})
             assert answer.status_code == 503, answer.text
             assert "could not be started" in answer.json()["detail"]
+            assert int(answer.headers["retry-after"]) > 0
+        answer = client.get("/iiif/search", params={"svg": "<svg xmlns='http://www.w3.org/2000/svg'/>"})
+        assert answer.status_code == 503, answer.text
+
+
+@pytest.mark.parametrize("error", [ClusterError, DamagedError])
+def test_what_is_wrong_with_the_index_is_not_the_drawings_fault(
+    shape_index: Path, monkeypatch: pytest.MonkeyPatch, star: Any, error: type[Exception]
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise error("No shard of the index answers.")
+
+    with TestClient(create_app(shape_index), base_url="http://127.0.0.1:8000") as client:
+        assert client.post("/api/search", json={"strokes": star}).status_code == 200
+        monkeypatch.setattr(Index, "search", fails)
+        for path in ("/api/search", "/iiif/search"):
+            answer = client.post(path, json={"strokes": star})
+            assert answer.status_code == 503, answer.text
+            assert answer.json()["detail"] == "No shard of the index answers."
             assert int(answer.headers["retry-after"]) > 0

@@ -15,8 +15,11 @@ from pathlib import Path
 import httpx
 import pytest
 
+from sketchseek import Index
 from sketchseek.errors import AddressError
 from sketchseek.server import listen
+
+pytestmark = pytest.mark.slow
 
 
 def test_term_finishes_what_is_under_way(start_server: Callable, shape_index: Path, star) -> None:
@@ -148,3 +151,16 @@ def test_an_address_that_is_taken_is_named_once() -> None:
         port = listener.getsockname()[1]
         with pytest.raises(AddressError, match=rf"^Cannot listen on 127\.0\.0\.1, port {port} \([^(]+\)\.$"):
             listen("127.0.0.1", port)
+
+
+def test_a_server_says_when_the_network_of_its_index_is_not_there(
+    start_server: Callable, shape_pictures: Path, tmp_path: Path, vector_model: Callable[..., bytes]
+) -> None:
+    network = tmp_path / "network.onnx"
+    network.write_bytes(vector_model())
+    index = Index.create(tmp_path / "index", detector="canny", expansion=f"onnx:{network}")
+    index.add(shape_pictures, jobs=1)
+    assert "By shape alone" not in start_server(tmp_path / "index").stop()
+    network.unlink()
+    said = start_server(tmp_path / "index").stop()
+    assert "By shape alone, though the index knows what its pictures depict" in said

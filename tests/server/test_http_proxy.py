@@ -1,4 +1,4 @@
-"""ProxyHeaders a proxy: under a path of its own, and whom to believe about who asks."""
+"""Behind a proxy: under a path of its own, and whom to believe about who asks."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from starlette.testclient import TestClient
 from sketchseek.errors import SketchseekError
 from sketchseek.server.app import create_app
 from sketchseek.server.proxy import ProxyHeaders, checked_prefix
+
+pytestmark = pytest.mark.slow
 
 FORGED = "203.0.113.9"
 

@@ -38,7 +38,7 @@ def work(message: bytes) -> bytes:
 @pytest.fixture
 def children(monkeypatch: pytest.MonkeyPatch) -> Iterator[Children]:
     monkeypatch.setattr(sys, "path", [*sys.path, os.path.dirname(__file__)])
-    made = Children("test_child:work", memory=2**29, seconds=0.3, patience=60)
+    made = Children(f"{__name__}:work", memory=2**29, seconds=0.3, patience=60)
     yield made
     made.close()
 

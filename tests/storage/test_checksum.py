@@ -110,7 +110,7 @@ def test_a_snapshot_whose_words_changed_places_is_made_again(where: Path) -> Non
     expected = {hit.picture: hit.score for hit in Index.open(where).search(SQUARE)}
     (snapshot,) = where.glob("snapshot-*.bin")
     content = snapshot.read_bytes()
-    start = content.index(b"{")
+    start = content.index(b'{"')
     header, _ = json.JSONDecoder().raw_decode(content[start:].decode("latin-1"))
     offset = header["arrays"]["codes"][2]
     changed = bytearray(content)

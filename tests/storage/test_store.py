@@ -33,10 +33,10 @@ from sketchseek.storage.schema import (
 from sketchseek.storage.snapshot import Snapshot
 from sketchseek.storage.store import Change, Store, Version
 
-RECIPE = IndexConfig("compact", {"frequencies": [0.0, 1.5]}, 4, 9, "canny", "1")
+CONFIG = IndexConfig("compact", {"frequencies": [0.0, 1.5]}, 4, 9, "canny", "1")
 
 
-def rows(ids: Sequence[str], config: IndexConfig = RECIPE, **columns: Sequence[Any]) -> pa.Table:
+def rows(ids: Sequence[str], config: IndexConfig = CONFIG, **columns: Sequence[Any]) -> pa.Table:
     n = len(ids)
     values: dict[str, Any] = {
         "id": ids,
@@ -76,14 +76,14 @@ def add(store: Store, *ids: str, forget: Sequence[str] = ()) -> None:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    return Store.create(tmp_path / "index", RECIPE)
+    return Store.create(tmp_path / "index", CONFIG)
 
 
-def test_rows_come_back_and_the_recipe_with_them(store: Store) -> None:
+def test_rows_come_back_and_the_config_with_them(store: Store) -> None:
     add(store, "a", "b")
     again = Store.open(store.location.text)
     assert ids_in(again) == ["a", "b"]
-    assert again.config == RECIPE
+    assert again.config == CONFIG
     assert again.version == store.version == store.location.latest_version()
 
 
@@ -205,7 +205,7 @@ def test_a_table_that_somebody_took_away_is_not_put_back(store: Store) -> None:
     assert not Location(store.location.text).exists()
     with pytest.raises(SketchseekError, match="There is not an index"):
         Store.open(store.location.text)
-    add(Store.create(store.location.text, RECIPE), "b")
+    add(Store.create(store.location.text, CONFIG), "b")
     assert ids_in(Store.open(store.location.text)) == ["b"]
 
 
@@ -248,7 +248,7 @@ def test_what_others_leave_in_the_folder_is_passed_over(store: Store) -> None:
 
 
 def test_a_folder_whose_name_is_no_text_is_refused_in_words(tmp_path: Path) -> None:
-    with pytest.raises(SketchseekError, match="is no text"):
+    with pytest.raises(SketchseekError, match="is not text"):
         Location(os.fsdecode(os.fsencode(tmp_path) + b"/\xff"))
 
 
@@ -342,7 +342,7 @@ def test_no_index_is_said_in_a_sentence(tmp_path: Path) -> None:
 
 
 def test_a_newer_schema_is_refused_in_words(store: Store) -> None:
-    newer = {**json.loads(RECIPE.to_json()), "schema": 99}
+    newer = {**json.loads(CONFIG.to_json()), "schema": 99}
     store.dataset.update_schema_metadata({"sketchseek": json.dumps(newer)})
     with pytest.raises(SketchseekError, match=r"schema 99.*update sketchseek"):
         Store.open(store.location.text)
@@ -350,7 +350,7 @@ def test_a_newer_schema_is_refused_in_words(store: Store) -> None:
 
 def to_schema_2(store: Store) -> None:
     lance.dataset(store.location.table).drop_columns(added_since(2))
-    words = json.dumps({**json.loads(RECIPE.to_json()), "schema": 2})
+    words = json.dumps({**json.loads(CONFIG.to_json()), "schema": 2})
     lance.dataset(store.location.table).update_schema_metadata({"sketchseek": words})
 
 
@@ -361,7 +361,7 @@ def test_an_empty_index_is_upgraded_and_one_whose_upgrade_was_cut_short(store: S
     assert (again.current.schema, again.table(["id", "is_line_art"]).to_pylist()) == (
         SCHEMA_VERSION, [{"id": "a", "is_line_art": False}],
     )  # fmt: skip
-    words = json.dumps({**json.loads(RECIPE.to_json()), "schema": 2})  # the columns are there, that is all
+    words = json.dumps({**json.loads(CONFIG.to_json()), "schema": 2})  # the columns are there, that is all
     lance.dataset(store.location.table).update_schema_metadata({"sketchseek": words})
     again = Store.open(store.location.text)
     assert again.table(["is_line_art"])["is_line_art"].to_pylist() == [False]
@@ -392,7 +392,7 @@ def test_an_upgrade_is_on_disk_before_it_is_acknowledged_and_happens_once(
     again.upgrade()
     assert {f.path for f in again.dataset.get_fragments()[0].data_files()} & {*map(os.path.basename, synced)}
     assert again.location.manifests()[0].name in map(os.path.basename, synced)
-    assert (again.current.schema, again.config) == (SCHEMA_VERSION, RECIPE)
+    assert (again.current.schema, again.config) == (SCHEMA_VERSION, CONFIG)
     version = again.version
     again.upgrade()
     assert again.version == version
@@ -432,7 +432,7 @@ def test_expansion_can_be_named_later(store: Store) -> None:
 def test_an_object_store_works_the_same(tmp_path: Path) -> None:
     where = f"file-object-store://{tmp_path}/index"
     assert not Location(where).exists()
-    store = Store.create(where, RECIPE)
+    store = Store.create(where, CONFIG)
     assert Location(where).exists()
     add(store, "a", "b")
     add(store, "c", forget=["a"])
@@ -445,7 +445,7 @@ def test_an_object_store_works_the_same(tmp_path: Path) -> None:
 
 def _create(where: str, ready: Any) -> None:
     ready.wait()
-    Store.create(where, RECIPE)
+    Store.create(where, CONFIG)
 
 
 def test_two_processes_may_create_one_index(tmp_path: Path) -> None:
@@ -567,7 +567,7 @@ class TestSnapshot:
         before = store.version
         Snapshot.of(store).save(store.location)
         shutil.rmtree(store.location.table)
-        again = Store.create(store.location.text, RECIPE)
+        again = Store.create(store.location.text, CONFIG)
         add(again, "b")
         assert again.version == before
         assert Snapshot.load(again.location, again.current.identity) is None

@@ -48,7 +48,7 @@ def test_files(site: Path, index: Index) -> None:
     (part,) = manifest["codes"]
     different = np.frombuffer(unpacked(site, part), np.int8).reshape(manifest["dimensions"], -1).T
     n = len(index)
-    which = np.frombuffer(unpacked(site, manifest["tables"]), np.int32)[7 * n : 7 * n + manifest["rows"]]
+    which = np.frombuffer(unpacked(site, manifest["tables"]), np.int32)[5 * n : 5 * n + manifest["rows"]]
     assert np.array_equal(different[which], index.state.collection.vectors)
     for part in [*manifest["codes"], manifest["tables"], manifest["names"]]:
         assert (site / part["file"]).stat().st_size == part["bytes"]

@@ -8,8 +8,8 @@ its batch or layer normalisation (58,096 of EfficientNet-Lite2's 4.8 million wei
 million: too few to memorise categories), trained so that a drawing lands where the photo that it was drawn
 from lies among all photos, near photos of its category; edge maps of photos and boundaries that people marked
 in them count as drawings too, and so does the line art of emoji, which shall land where the coloured emoji
-lies among emoji. Flat art gets two more sides, for itself and for drawings of it, taught together. Also
-learns the principal components that descriptors are reduced to. Needs torch; a GPU takes a few minutes.
+lies among emoji. Flat art gets two more domains, for itself and for drawings of it, taught together. Also
+learns the principal components that embeddings are reduced to. Needs torch; a GPU takes a few minutes.
 """
 
 import argparse
@@ -166,9 +166,9 @@ def train(network: nn.Module, data: dict, steps: int, seed: int = 0, rough: floa
 
 
 def train_art(network: nn.Module, data: dict, steps: int, rough: float = 0.0) -> tuple[nn.Module, nn.Module]:
-    """Two more sides of the network, for drawings and for the flat art that they may show.
+    """Two more domains of the network, for drawings and for the flat art that they may show.
 
-    Photos go on being asked for, by their frozen descriptors: without them both sides would soon agree on
+    Photos go on being asked for, by their frozen embeddings: without them both domains would soon agree on
     something that holds for the emoji of training alone.
     """
     torch.manual_seed(0)

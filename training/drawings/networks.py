@@ -1,4 +1,4 @@
-"""The networks of src/sketchseek/networks in torch, for training: the same weights, the same descriptors.
+"""The networks of src/sketchseek/networks in torch, for training: the same weights, the same embeddings.
 
 Each is made from the tensors of its weights file, and has
 
@@ -7,7 +7,7 @@ stored : what its scales and offsets are called in the file of what was learned
 norms : the names of all scales and offsets of its normalisation layers, in the order they are stored together
 photo(pixels) : (h, w, 3) uint8 -> (1, 3, y, x), a photo as the network takes it
 paper(ink) : (b, 1, y, x), 1 where a line is -> (b, 3, y, x), a drawing as the network takes it
-forward : (b, 3, y, x) -> (b, c), descriptors of length 1
+forward : (b, 3, y, x) -> (b, c), embeddings of length 1
 """
 
 from __future__ import annotations

@@ -154,12 +154,12 @@ class Data:
         ]
         if n_doodled:
             own = labels[:n_doodled]
-            for state in drawn:
+            for ink in drawn:
                 i = (
                     self.doodle_start[own]
                     + (torch.rand(n_doodled, device=self.device) * self.doodle_count[own]).long()
                 )
-                state[:n_doodled] = doodle_views(self.doodle_ink[i][:, None].float() / LEVELS, mirrored)
+                ink[:n_doodled] = doodle_views(self.doodle_ink[i][:, None].float() / LEVELS, mirrored)
         return torch.cat(views + drawn), labels
 
     def picture(self, i: Tensor) -> Tensor:

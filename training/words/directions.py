@@ -1,4 +1,4 @@
-"""Makes src/sketchseek/words/data/classes.npz: the directions of EfficientNet's classes among descriptors.
+"""Makes src/sketchseek/words/data/classes.npz: the directions of EfficientNet's classes among embeddings.
 
 See README.md beside this file.
 """

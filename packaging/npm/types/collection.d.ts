@@ -19,6 +19,10 @@ export interface SearchOptions {
   mirror?: boolean;
   /** Also look for it turned by up to so many degrees (0). */
   turn?: number | "any" | string;
+  /** What is looked for, by the names of the pictures: beside strokes, or without any. */
+  words?: string;
+  /** Look only among the icons of a set, or under a licence. */
+  only?: { set?: string; licence?: string } | null;
 }
 
 /** What is known of a picture. */
@@ -31,6 +35,8 @@ export interface Picture {
   /** Where the publisher gave them. */
   title?: string;
   link?: string;
+  set?: string;
+  licence?: string;
 }
 
 /** A place in a picture at which the drawing was found. */
@@ -54,6 +60,8 @@ export interface Hit extends Picture, Place {
   dy: number;
   /** Further places in the same picture, best first. */
   also: Place[];
+  /** The word of its name that matched. */
+  matched?: string;
 }
 
 export interface Answer {
@@ -67,6 +75,8 @@ export interface Answer {
   verdict: "Likely here" | "Closest matches" | "Probably not here";
   hits: Hit[];
   took_ms: number;
+  /** What is to be said of the words. */
+  note?: string;
 }
 
 /** What went wrong, as a sentence. */
@@ -87,12 +97,16 @@ export class Collection {
   readonly some: Picture[];
   /** Drawings that lead back to a picture. */
   readonly examples: (Picture & { strokes: [number, number][][] })[];
-  /** The best pictures. A search that is overtaken by a newer one rejects with an AbortError. */
-  search(strokes: readonly Stroke[], options?: SearchOptions): Promise<Answer>;
+  /** The sets and licences that `only` may name, and how many pictures each has. */
+  readonly choices: { set: [string, number][]; licence: [string, number][] };
+  /** The best pictures for strokes, words, or both. A search that is overtaken by a newer one rejects with an AbortError. */
+  search(strokes: readonly Stroke[] | null, options?: SearchOptions): Promise<Answer>;
   /** An answer as a IIIF AnnotationPage; null where the site was published without `--iiif`. */
   annotations(answer: Pick<Answer, "hits">, address?: string): Record<string, unknown> | null;
   /** The address of a small picture of a hit. */
   thumbnail(picture: Pick<Picture, "id">): Promise<string>;
+  /** The SVG document of a hit, where they were published; null otherwise. */
+  original(picture: Pick<Picture, "id">): Promise<string | null>;
   /** Ends the workers: it cannot be searched any more. */
   close(): void;
 }

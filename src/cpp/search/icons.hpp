@@ -203,12 +203,22 @@ class IconNetwork {
 struct Resemblance {
   std::vector<float> z;            // (n,) deviations above the mean; 0 for a picture that the network has not seen
   double mean = 0, deviation = 0;  // of the cosines
+  double best = 0, fifth = 0;      // the largest cosine, and the fifth; of fewer pictures the smallest
 
   explicit operator bool() const { return !z.empty(); }
   double cosine(int64_t picture) const { return mean + deviation * z[picture]; }
 
   // The pictures that resemble it most, by number.
-  std::vector<int64_t> most() const { return select_largest(z.data(), (int64_t)z.size(), kIconCandidates); }
+  std::vector<int64_t> most(int64_t count = kIconCandidates) const { return select_largest(z.data(), (int64_t)z.size(), count); }
+
+  // The same of some pictures.
+  std::vector<int64_t> most(int64_t count, const std::vector<int64_t>& among) const {
+    std::vector<float> some;
+    for (const int64_t picture : among) some.push_back(z[picture]);
+    std::vector<int64_t> out = select_largest(some.data(), (int64_t)some.size(), count);
+    for (int64_t& i : out) i = among[i];
+    return out;
+  }
 };
 
 // The embeddings of a collection's pictures: (n, 128) of any length, zeros for a picture that the network has not seen.
@@ -223,34 +233,59 @@ class IconEmbeddings {
     }
   }
 
+  int64_t size() const { return (int64_t)inverse_.size(); }
+
   // Whether the collection is of the kind that the network knows: line art, flat art.
   bool speak() const { return (double)seen_ > kIconShare * (double)inverse_.size(); }
 
   // asked (128,) of length 1. Nothing where the collection is of another kind, or nothing was drawn.
   Resemblance resemblance(const float* asked) const {
     Resemblance out;
-    const int64_t n = (int64_t)inverse_.size();
     if (!speak() || std::all_of(asked, asked + kEmbedding, [](float value) { return value == 0; })) return out;
-    out.z.resize(n);
+    out.z = cosines(asked);
     double sum = 0, squares = 0;
-    for (int64_t i = 0; i < n; ++i) {
+    for (const float cosine : out.z) sum += cosine, squares += (double)cosine * cosine;
+    out.mean = sum / (double)seen_;
+    out.deviation = std::max(std::sqrt(std::max(squares / (double)seen_ - out.mean * out.mean, 0.0)), 1e-6);
+    standardise(out);
+    const std::vector<int64_t> most = out.most(5);
+    const auto [least, largest] =
+        std::minmax_element(most.begin(), most.end(), [&](int64_t a, int64_t b) { return out.z[a] < out.z[b]; });
+    out.best = out.cosine(*largest), out.fifth = out.cosine(*least);
+    return out;
+  }
+
+  // The same of pictures of a collection whose resemblances are known: what is usual there says how much they stand out.
+  Resemblance resemblance(const float* asked, const Resemblance& whole) const {
+    Resemblance out;
+    if (!whole) return out;
+    out.z = cosines(asked), out.mean = whole.mean, out.deviation = whole.deviation;
+    out.best = whole.best, out.fifth = whole.fifth;
+    standardise(out);
+    return out;
+  }
+
+ private:
+  // (n,); 0 for a picture that the network has not seen
+  std::vector<float> cosines(const float* asked) const {
+    std::vector<float> out(inverse_.size());
+    for (size_t i = 0; i < out.size(); ++i) {
       float products[8] = {};
       const int8_t* code = codes_ + i * kEmbedding;
       for (int c = 0; c < kEmbedding; c += 8)
         for (int lane = 0; lane < 8; ++lane) products[lane] += asked[c + lane] * (float)code[c + lane];
       float product = 0;
       for (const float one : products) product += one;
-      const double cosine = product * inverse_[i];
-      out.z[i] = (float)cosine, sum += cosine, squares += cosine * cosine;
+      out[i] = product * inverse_[i];
     }
-    out.mean = sum / (double)seen_;
-    out.deviation = std::max(std::sqrt(std::max(squares / (double)seen_ - out.mean * out.mean, 0.0)), 1e-6);
-    for (int64_t i = 0; i < n; ++i)
-      out.z[i] = inverse_[i] > 0 ? (float)((out.z[i] - out.mean) / out.deviation) : 0.0f;
     return out;
   }
 
- private:
+  void standardise(Resemblance& out) const {
+    for (size_t i = 0; i < out.z.size(); ++i)
+      out.z[i] = inverse_[i] > 0 ? (float)((out.z[i] - out.mean) / out.deviation) : 0.0f;
+  }
+
   const int8_t* codes_;
   std::vector<float> inverse_;  // 1 / length, 0 where there is none
   int64_t seen_ = 0;

@@ -33,7 +33,7 @@ inline std::vector<float> norms_of(const int8_t* codes, int64_t n, const Setting
   return out;
 }
 
-// The share of its picture that a view with this longer side shows, whose whole has the other: in (0, 1].
+// The share of its picture that a window with this longer side shows, whose whole has the other: in (0, 1].
 inline float share_of(float side, float whole, bool is_line_art) {
   const float share = whole > 0 ? std::min(std::max(side / whole, 0.01f), 1.0f) : 1.0f;
   return is_line_art ? (float)std::pow((double)share, kPartPower) : share;

@@ -239,7 +239,7 @@ class Core {
 
   // --- candidates: the exact scan -------------------------------------------------------------------------------------
 
-  // How many candidates the look wants for k hits after the first `offset`, of `among` pictures.
+  // How many candidates `rescore` wants for k hits after the first `offset`, of `among` pictures.
   static int64_t wanted(int64_t k, int64_t offset, int64_t among) {
     return std::min(std::max(judged(k, offset, among), kCandidates), among);
   }
@@ -253,7 +253,7 @@ class Core {
                      pictures_.prior.empty() ? nullptr : pictures_.prior.data(), parallel);
   }
 
-  // Rows for `look`: the best, or all where there are hardly more.
+  // Rows for `rescore`: the best, or all where there are hardly more.
   std::vector<int64_t> candidates(const Drawn& drawn, int64_t k, const Parallel& parallel) const {
     if (k < (int64_t)pictures_.size()) return best(drawn, k, parallel).first;
     std::vector<int64_t> rows(pictures_.rows.n);
@@ -261,15 +261,58 @@ class Core {
     return rows;
   }
 
+  // The same of the best of some pictures.
+  std::vector<int64_t> candidates(const Drawn& drawn, int64_t k, const std::vector<int64_t>& among, const Parallel& parallel) const {
+    const std::vector<float> each = scores(drawn, among.data(), (int64_t)among.size(), parallel);
+    std::vector<int64_t> rows;
+    for (const int64_t i : select_largest(each.data(), (int64_t)each.size(), k))
+      for (const int64_t row : rows_of(among[i])) rows.push_back(row);
+    return rows;
+  }
+
   // Adds what the icon network says, and the rows of the pictures that resemble the drawing most.
   void add(Resemblance&& resemblance, Candidates& found) const {
+    const std::vector<int64_t> most = resemblance.most();
+    add(std::move(resemblance), most, found);
+  }
+  void add(Resemblance&& resemblance, const std::vector<int64_t>& most, Candidates& found) const {
     found.resemblance = std::move(resemblance);
     if (!found.resemblance) return;
     std::unordered_set<int32_t> there;
     for (const int64_t row : found.rows) there.insert(pictures_.picture_of[row]);
-    for (const int64_t picture : found.resemblance.most())
+    for (const int64_t picture : most)
       if (!there.count((int32_t)picture))
         for (const int64_t row : rows_of(picture)) found.rows.push_back(row);
+  }
+
+  // What an ordinary picture is to a drawing: its plain scores, and how much it resembles it.
+  struct Usual {
+    std::vector<float> shape, z;
+  };
+
+  // The best of a pool of pictures by their shape, by what the icon network says and by how well names match, `named` (n,).
+  Candidates by_names(const Drawn& drawn, Resemblance&& resemblance, std::vector<int64_t> pool, const float* named,
+                      const Usual& usual, int64_t count, const Parallel& parallel) const {
+    const std::vector<float> shape = scores(drawn, pool.data(), (int64_t)pool.size(), parallel);
+    const Values shaped(usual.shape.begin(), usual.shape.end());
+    const double mean = mean_of(shaped), deviation = std::max(deviation_of(shaped, mean), 1e-9);
+    const auto both = [&](float score, float z) { return (score - mean) / deviation + kIconBlend * z; };
+    Values ordinary;
+    for (size_t i = 0; i < usual.shape.size(); ++i) ordinary.push_back(both(usual.shape[i], usual.z.empty() ? 0 : usual.z[i]));
+    const double middle = mean_of(ordinary), width = std::max(deviation_of(ordinary, middle), 1e-9);
+    Values each;
+    for (size_t i = 0; i < pool.size(); ++i) {
+      const float z = resemblance ? resemblance.z[pool[i]] : 0.0f;
+      each.push_back((both(shape[i], z) - middle) / width + kNamed * named[pool[i]]);
+    }
+    std::vector<size_t> order(pool.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return each[a] > each[b]; });
+    order.resize(std::min<size_t>(order.size(), count));
+    Candidates out;
+    for (const size_t i : order) out.pictures.push_back(pool[i]), out.order.push_back(each[i]);
+    out.resemblance = std::move(resemblance);
+    return out;
   }
 
   // The plain scores of some pictures, each that of its best window.
@@ -303,7 +346,7 @@ class Core {
     return out;
   }
 
-  // --- the look ---------------------------------------------------------------------------------------------------------
+  // --- rescoring ------------------------------------------------------------------------------------------------------
 
   // Orders the candidates, judges them, and places the drawing in those that are asked for.
   Answer rescore(const Drawn& drawn, const Candidates& found, const Model& model, const RescoreOptions& options,
@@ -317,7 +360,7 @@ class Core {
     const int64_t wanted = std::max(options.offset + options.k, options.count);
     Ranking ranking;
     if (!found.pictures.empty()) {
-      ranking = best_views(drawn, found.pictures, parallel);
+      ranking = best_windows(drawn, found.pictures, parallel);
       answer.order = found.order;
     } else {
       ranking = found.placed.empty() ? best_first(drawn, found.rows, parallel) : found.placed;
@@ -419,7 +462,7 @@ class Core {
   }
 
   // The best window of each of some pictures, in their order.
-  Ranking best_views(const Drawn& drawn, const std::vector<int64_t>& ids, const Parallel& parallel) const {
+  Ranking best_windows(const Drawn& drawn, const std::vector<int64_t>& ids, const Parallel& parallel) const {
     std::vector<int64_t> rows;
     for (const int64_t id : ids)
       for (int64_t r = pictures_.pictures[id].begin; r < pictures_.pictures[id].end; ++r) rows.push_back(r);
@@ -602,6 +645,9 @@ class Core {
       if (found.resemblance) {
         row[kIcon] = found.resemblance.cosine(ranking[i].picture);
         row[kIconZ] = found.resemblance.z[ranking[i].picture];
+        row[kIconBest] = found.resemblance.best;
+        row[kIconMargin] = found.resemblance.best - found.resemblance.fifth;
+        row[kIconSpread] = found.resemblance.deviation;
       }
       if (!network_evidence) continue;
       row[kNetwork] = network_evidence->cosine[i];
@@ -654,7 +700,7 @@ class Core {
     }
   }
 
-  // From the frame of a view to pixels of the picture, and the box where the drawing lands.
+  // From the frame of a window to pixels of the picture, and the box where the drawing lands.
   Place in_picture(const Points& points, const Placed& hit) const {
     const Picture& picture = pictures_.pictures[hit.picture];
     const float* frame = pictures_.frames + 4 * hit.row;

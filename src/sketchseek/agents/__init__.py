@@ -34,7 +34,7 @@ How to draw so that it is found:
 - Lines only: fill="none" stroke="black". A filled shape counts as its outline.
 - The outline first, as one closed path; then the two or three inner lines that tell the thing from others
   (a handle, a window, a stem). 1 to 8 strokes are best; no shading, no hatching, no text, no frame.
-- Draw it from the side from which it is normalizer shown, upright. Curves (C, Q, A) are followed exactly.
+- Draw it from the side from which it is usually shown, upright. Curves (C, Q, A) are followed exactly.
 
 Mirrored copies are found, too; turned ones with `turn`. Each hit has a box in pixels of its picture and a
 confidence from 0 to 1. `present` is the chance that the collection has the thing at all, `first_page` that it

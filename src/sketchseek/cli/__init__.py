@@ -48,7 +48,7 @@ _ADVICE: dict[type[SketchseekError], str] = {
     NoIndexError: "Make one with `sketchseek index FOLDER`, or name another with --index.",
     OtherPlaceError: "Name another place with --index.",
     DamagedError: "`sketchseek check --repair` makes it whole again from the pictures.",
-    NoEmbeddingError: "Add descriptors with `sketchseek index --expansion FOLDER`, or search by shape alone "
+    NoEmbeddingError: "Add embeddings with `sketchseek index --expansion FOLDER`, or search by shape alone "
     "with --expand 0 --blend 0.",
     AddressError: "Choose another with --host or --port.",
 }

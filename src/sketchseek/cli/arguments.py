@@ -163,8 +163,9 @@ def add_address(parser: argparse.ArgumentParser) -> None:
 def unambiguous(arguments: Sequence[str]) -> list[str]:
     """The same words, as argparse understands them.
 
-    `--expansion` before a path or nothing gets the usual network's name. A `--box` that begins with a minus,
-    as that of a hit at the edge may, would be taken for an option: a blank before it says that it is none.
+    `--expansion` before a path or nothing gets the default network's name. A `--box` that begins with a
+    minus, as that of a hit at the edge may, would be taken for an option: a blank before it says that it is
+    none.
     """
     words = list(arguments)
     for i, word in enumerate(words):

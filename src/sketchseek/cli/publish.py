@@ -25,7 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--links",
         metavar="FILE",
-        help="a CSV or JSON file with the columns `picture` (the file's name), `title` and `link`",
+        help="a CSV or JSON file with the columns `picture` (the file's name), `title`, `link`, `set` and "
+        "`licence`",
     )
     parser.add_argument(
         "--title", metavar="TEXT", help="name of the collection (default: as you published it before)"
@@ -36,6 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="where the site will be, such as https://example.org/icons/: also write a IIIF "
         "manifest of the pictures",
     )
+    parser.add_argument(
+        "--originals", action="store_true", help="also publish the SVG files, for visitors to copy"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
@@ -43,7 +47,8 @@ def run(args: argparse.Namespace) -> int:
     """`publish`."""
     from ..index import Index
 
-    return publish_index(Index.open(args.index), args.site, args.links, args.title, args.json, iiif=args.iiif)
+    how = {"iiif": args.iiif, "originals": args.originals}
+    return publish_index(Index.open(args.index), args.site, args.links, args.title, args.json, **how)
 
 
 def publish_index(
@@ -54,6 +59,7 @@ def publish_index(
     as_json: bool = False,
     *,
     iiif: str | None = None,
+    originals: bool = False,
 ) -> int:
     """Publish an index, and say how large the site is."""
     from pathlib import Path
@@ -65,7 +71,13 @@ def publish_index(
 
     with shown(sys.stderr) as progress:
         report = publish(
-            index, Path(site), links=Path(links) if links else None, title=title, iiif=iiif, progress=progress
+            index,
+            Path(site),
+            links=Path(links) if links else None,
+            title=title,
+            iiif=iiif,
+            originals=originals,
+            progress=progress,
         )
     if unused := report["unused_labels"]:
         some = ", ".join(map(printable, unused[:5])) + ", ..." * (len(unused) > 5)
@@ -74,15 +86,18 @@ def publish_index(
         print(json.dumps(report))
         return 0
     sizes, preset = report["bytes"], index.config.preset
-    if sizes["index"] > HEAVY and preset != "compact":
+    large = report["large"]
+    if sizes["index"] > HEAVY and preset != "compact" and not large:
         share = Settings.preset("compact").dimensions / Settings.preset(preset).dimensions
         say(
             "sketchseek: The index is what a visitor waits for. One made of the same pictures by "
             "`sketchseek index PICTURES --index ANOTHER --preset compact` would be of about "
             f"{sizes['index'] * share / 1e6:.1f} MB."
         )
+    first = sizes["index"] + (sizes["icons"] if large else 0)
+    rest = "what a search needs by range requests, and " if large else ""
     print(
-        f"{report['site']}: {report['pictures']:,} pictures. A visitor loads {sizes['index'] / 1e6:.2f} MB "
-        f"of index, and those of {sizes['thumbnails'] / 1e6:.2f} MB of thumbnails that are shown."
+        f"{report['site']}: {report['pictures']:,} pictures. A visitor loads {first / 1e6:.2f} MB "
+        f"of index, {rest}those of {sizes['thumbnails'] / 1e6:.2f} MB of thumbnails that are shown."
     )
     return 0

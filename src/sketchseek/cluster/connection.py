@@ -14,17 +14,13 @@ from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from typing import Any
 
-from ..errors import SketchseekError
+from ..errors import ClusterError
 
 MISSING_EXTRA = "A cluster needs the extra: pip install 'sketchseek[cluster]'."
 NAMESPACE = "sketchseek"
 LOCAL = "local"
 CONNECT_S = 5.0
 _LOCAL_STORE_BYTES = 128 << 20  # rows are not kept in Ray's object store; large answers pass through it
-
-
-class ClusterError(SketchseekError):
-    """A cluster can't be joined, or is not what is needed."""
 
 
 def ray_or_sentence() -> Any:

@@ -18,7 +18,7 @@ _FETCHED = 16_384  # pictures a question
 
 
 def remote_embeddings(fleet: Fleet, layout: ShardLayout, dimension: int) -> RemoteRows:
-    """The stored descriptors (n, d) of all pictures; NaN, as for one without, where a shard is lost."""
+    """The stored embeddings (n, d) of all pictures; NaN, as for one without, where a shard is lost."""
 
     def fetch(ids: Ids) -> NDArray[np.float16]:
         return _of_pictures(fleet, layout, "embeddings", ids, np.full(dimension, np.nan, np.float16))

@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..errors import ClusterError
 from ..shape.engine import Engine, Groups, Ids, Scores, best_of_groups, check_top
 from ..shape.engine.native import NativeEngine
 from ..shape.placement import Placement
 from ..shape.query import Query
 from ..shape.settings import Settings
-from .connection import ClusterError
 from .fleet import Fleet, Scope
 from .sharding import Numbering, ShardLayout
 
@@ -34,7 +34,7 @@ FEW = 4096
 WARY = 20
 """So many questions are asked for all that may be needed after one whose answers were not enough."""
 KEPT_ROWS = 65_536
-"""Rows fetched before that are kept: every search asks for the same usual ones."""
+"""Rows fetched before that are kept: every search asks for the same background pictures."""
 
 _scope: ContextVar[Scope | None] = ContextVar("scope", default=None)
 

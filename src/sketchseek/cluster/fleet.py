@@ -21,8 +21,8 @@ from itertools import count
 from typing import Any
 
 from .. import __version__
-from ..errors import SketchseekError
-from .connection import NAMESPACE, ClusterError, ray_or_sentence
+from ..errors import ClusterError, SketchseekError
+from .connection import NAMESPACE, ray_or_sentence
 from .shard import GROUP_OF, GROUPS, Shard
 from .sharding import ShardLayout
 
@@ -273,7 +273,7 @@ class Fleet:
                 self._closed.wait(TICK_S)
 
     def _tend(self) -> None:
-        """Start what is missing, tell all what is wanted, and score_words what they answer."""
+        """Start what is missing, tell all what is wanted, and take in what they answer."""
         missing = [slot for slot in self._slots if slot not in self._replicas]
         cards = self._cards() if missing else 0
         for number, slot in enumerate(missing):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..contours.drawing import Sketch
-from ..errors import SketchseekError
+from ..errors import ClusterError, SketchseekError
 from ..index import EXACT_WINDOWS, Index, by_shape_alone
 from ..search.hit import Hits
 from ..search.missing import missing_last
@@ -22,7 +22,6 @@ from ..shape.windows import shares
 from ..storage.location import Location, no_index
 from ..storage.schema import settings_of
 from ..storage.snapshot import TEXTS, Snapshot, fragment_name, read_pictures
-from .connection import ClusterError
 from .embeddings import Codebooks, remote_embeddings, remote_tokens
 from .engine import ClusterEngine, RemoteRows, engine_of, searching
 from .fleet import ClusterOptions, Fleet
@@ -67,7 +66,7 @@ class ClusterIndex(Index):
             raise no_index(location)
         self.fleet = Fleet(location.text, options)
         self._fragments: dict[str, dict[str, NDArray[Any]]] = {}
-        self._layout: ShardLayout | None = None
+        self.layout: ShardLayout | None = None
         self._codebooks = Codebooks()
         self._following: threading.Thread | None = None
         self._closed = threading.Event()
@@ -173,24 +172,24 @@ class ClusterIndex(Index):
         depicted = config.expansion
         picture_bytes = 2 * depicted.dimension + depicted.token_bytes if depicted else 0
         layout = assign_shards(
-            [(name, arrays["views"]) for name, arrays in known.items()],
+            [(name, arrays["windows"]) for name, arrays in known.items()],
             self.fleet.shards,
             name=f"{self._location} {config.to_json()}",
             row_bytes=row_bytes,
             picture_bytes=picture_bytes,
-            before=self._layout or self.fleet.layout_there(),
+            before=self.layout or self.fleet.layout_there(),
         )
         patience = None if before is None else CATCH_UP_S
         sizes = row_bytes * layout.rows.of_shard + picture_bytes * layout.pictures.of_shard
         if not self.fleet.hold(layout, config.to_json(), version.number, sizes.tolist(), patience=patience):
             raise ClusterError("Not all shards have loaded the new version of the index yet.")
-        self._fragments, self._layout = known, layout
+        self._fragments, self.layout = known, layout
         arrays: dict[str, Any] = _concatenated(
             [*known.values(), read_pictures(version, [], vectors=False)[0]]
         )
         for name in TEXTS:
             arrays[f"{name}_ends"] = np.cumsum(arrays.pop(f"{name}_lengths"), dtype=np.int64)
-        groups = np.repeat(np.arange(len(arrays["ids"]), dtype=np.int32), arrays["views"])
+        groups = np.repeat(np.arange(len(arrays["ids"]), dtype=np.int32), arrays["windows"])
         prior = _engine.view_priors(shares(arrays["frames"], groups, arrays["is_line_art"]))
         settings = settings_of(config)
         engine = ClusterEngine(self.fleet, layout, settings, groups, prior)

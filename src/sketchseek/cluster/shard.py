@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from .. import __version__, system
 from ..embeddings.quantisation import ProductCodes
-from ..errors import SketchseekError
+from ..errors import ClusterError, SketchseekError
 from ..shape.engine import Engine, Groups, Ids, Scores, _engine
 from ..shape.engine.device import engine_on
 from ..shape.query import Query
@@ -30,7 +30,6 @@ from ..storage.location import Location, refused
 from ..storage.schema import IndexConfig, settings_of
 from ..storage.snapshot import fragment_name, read_pictures
 from ..storage.store import Version
-from .connection import ClusterError
 from .sharding import Piece, ShardLayout
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ GROUP_OF = {
 """The kind of each call; the others are short, and have a thread of their own."""
 KEPT = 2
 """Versions of its rows that a shard holds besides those that fronts want: the newest, and the one before."""
-_NAMES = ("codes", "norms", "frames", "views", "is_line_art", "expansion", "tokens")
+_NAMES = ("codes", "norms", "frames", "windows", "is_line_art", "expansion", "tokens")
 _OF_WINDOWS = ("codes", "norms", "frames")
 
 
@@ -67,7 +66,7 @@ class NotHeldError(SketchseekError):
 class _Rows:
     """The rows of some pieces.
 
-    arrays : codes, norms, frames of each window; views, is_line_art, expansion, tokens of each picture.
+    arrays : codes, norms, frames of each window; windows, is_line_art, expansion, tokens of each picture.
     """
 
     pieces: tuple[Piece, ...]
@@ -82,7 +81,7 @@ class _Rows:
         cls, pieces: Sequence[Piece], parts: list[dict[str, NDArray[Any]]], settings: Settings, device: str
     ) -> _Rows:
         arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        groups = np.repeat(np.arange(len(arrays["views"]), dtype=np.int32), arrays["views"])
+        groups = np.repeat(np.arange(len(arrays["windows"]), dtype=np.int32), arrays["windows"])
         prior = _engine.view_priors(shares(arrays["frames"], groups, arrays["is_line_art"]))
         engine = engine_on(device)(arrays["codes"], arrays["norms"], settings)
         return cls(tuple(pieces), arrays, engine, groups, prior)
@@ -93,11 +92,11 @@ class _Rows:
             return None
         at = self.pieces.index(piece)
         row, picture = (sum(getattr(p, n) for p in self.pieces[:at]) for n in ("rows", "pictures"))
-        of_views, of_pictures = slice(row, row + piece.rows), slice(picture, picture + piece.pictures)
-        return {n: a[of_views if n in _OF_WINDOWS else of_pictures] for n, a in self.arrays.items()}
+        of_windows, of_pictures = slice(row, row + piece.rows), slice(picture, picture + piece.pictures)
+        return {n: a[of_windows if n in _OF_WINDOWS else of_pictures] for n, a in self.arrays.items()}
 
     def encode(self, key: str, means: NDArray[np.float32], centroids: NDArray[np.float32]) -> None:
-        """Make product codes of the pictures' descriptors, to be known by a key, unless they are there."""
+        """Make product codes of the pictures' embeddings, to be known by a key, unless they are there."""
         from ..embeddings.pictures import centred_rows
 
         if key in self.product:

@@ -77,7 +77,7 @@ class Numbering:
 
 @dataclass(frozen=True)
 class ShardLayout:
-    """pieces : all, in the table's order. owner : the shard of each. name : of the index and its recipe."""
+    """pieces : all, in the table's order. owner : the shard of each. name : of the index and its config."""
 
     name: str
     pieces: tuple[Piece, ...]
@@ -98,7 +98,7 @@ class ShardLayout:
 
     @cached_property
     def rows(self) -> Numbering:
-        """Of the views."""
+        """Of the windows."""
         return self._numbering([piece.rows for piece in self.pieces])
 
     @cached_property

@@ -61,7 +61,8 @@ def lines(found: dict[str, Any]) -> Iterator[str]:
             asked = sum(row["questions"].values())
             each = 1e3 * sum(row["seconds"].values()) / asked if asked else 0.0
             yield (
-                f"{name}: {row['pictures']:,} pictures, {row['rows']:,} views, {row['bytes'] / 1e6:,.1f} MB, "
+                f"{name}: {row['pictures']:,} pictures, {row['rows']:,} windows, "
+                f"{row['bytes'] / 1e6:,.1f} MB, "
                 f"{asked:,} questions of {each:.1f} ms, node {row['node'][:8]}"
             )
     if not found["shards"]:

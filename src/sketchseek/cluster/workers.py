@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .. import __version__
-from ..errors import SketchseekError
+from ..errors import ClusterError, SketchseekError
 from ..indexing.worker import Gone, Reader, Result, Task, one_thread
 from ..indexing.workers import PATIENCE_S, START_S, TICK_S, unread
 from ..storage.schema import IndexConfig
-from .connection import ClusterError, ray_or_sentence
+from .connection import ray_or_sentence
 
 BATCH = 8
 AHEAD = 2
@@ -57,7 +57,7 @@ class ClusterWorkers:
 
     def __init__(self, config: IndexConfig, jobs: int | None, device: str = "cpu") -> None:
         self._ray = ray_or_sentence()
-        self._recipe, self._device = config, device
+        self._config, self._device = config, device
         cores = int(self._ray.cluster_resources().get("CPU", 1))
         self._jobs = min(jobs or cores, max(cores, 1))
         self._workers: list[_Worker] = []
@@ -93,7 +93,7 @@ class ClusterWorkers:
     def _hire(self) -> None:
         remote = self._ray.remote(ReaderActor)
         actor = remote.options(num_cpus=1, max_restarts=0, scheduling_strategy="SPREAD").remote(
-            self._recipe, self._device
+            self._config, self._device
         )
         worker = _Worker(actor)
         worker.batches[actor.hello.remote()] = []

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import SketchseekError
+from ..plugins import blamed
 from ..sources.files import Source, read_source, source_name
 from ..sources.picture import THUMBNAIL_SIDE, Picture, load_picture
 from ..sources.svg import is_svg, svg_lines
@@ -93,5 +95,14 @@ def picture_contours(source: Source, detector: EdgeDetector, *, line_art: bool =
             drawn, pixels = (drawn, pixels) if again is None else (again, closer)
         height, width = pixels.shape[:2]
         return Contours(lines_to_points(drawn, (width, height)), picture)
-    strength = detector(picture.pixels)
+    strength = _detected(detector, picture.pixels)
     return Contours(strength_to_points(strength), picture, strength)
+
+
+def _detected(detector: EdgeDetector, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """What a detector sees in pixels (h, w, 3): (h, w) numbers, whoever wrote it."""
+    with blamed(f"The edge detector {detector.name}"):
+        strength = np.asarray(detector(pixels), np.float32)
+    if strength.shape != pixels.shape[:2] or not np.isfinite(strength).all():
+        raise SketchseekError(f"The edge detector {detector.name} gives no strength for each pixel.")
+    return strength

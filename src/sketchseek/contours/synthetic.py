@@ -1,4 +1,4 @@
-"""Contours of made-up shapes: for tests, for planting, and to say what a drawing finds amid nothing."""
+"""Synthetic contours: for tests, for planting, and to say what a drawing finds amid nothing."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from ..shape.engine import _engine
 
 _LAYOUT = 1  # changes with anything that makes other files of the same weights
 _MODEL, _TENSORS, _SUMS = "network.onnx", "network.data", "sums.json"
-_KEPT = 3  # of each side: as many installations don't take each other's away
+_KEPT = 3  # of each domain: as many installations don't take each other's away
 _INLINE = 64  # bytes of a tensor from which on it is in the file of tensors
 
 
@@ -81,7 +81,7 @@ class Weights:
         return made, False
 
     def model(self, side: str, make: Callable[[Tensors], bytes]) -> bytes | Path:
-        """The network's model for one of its sides: a file that is ready for this processor, or ONNX."""
+        """The network's model for one of its domains: a file that is ready for this processor, or ONNX."""
         if self._key is None:
             return make(self.tensors)
         kept = cache_folder() / f"{self._name}-{side}-{self._key}"

@@ -15,7 +15,7 @@ from ..errors import ArgumentError, SketchseekError
 from ..networks import catalog, dinov2, efficientnet
 from ..networks.crow import crow
 from ..networks.weights import Tensors, read_tensors
-from ..plugins import find, plugins
+from ..plugins import blamed, made, plugins
 from ..shape.engine.native import products
 from . import flat_art
 from .converted import Weights
@@ -36,9 +36,9 @@ PICTURE_SIDE = 320
 DRAWING_SIDE = 224
 TAUGHT = {"efficientnet": 2.0, "dinov2": 4.0}
 """The networks that see drawings, and what that weighs beside the shape (docs/research/expansion.md)."""
-# Of the two kinds of pictures, by number: the side that sees them, and the one for drawings asked of them.
+# Of the two kinds of pictures, by number: the domain that sees them, and that of drawings asked of them.
 _PICTURES, _DRAWINGS = ("photographs", "art"), ("drawings", "art_drawings")
-# Of a pair: what the likeness by each weighs, and how long its centred descriptors of photos normalizer are.
+# Of a pair: what the likeness by each weighs, and how long its centred embeddings of photos usually are.
 _SHARES = (0.75, 0.25)
 _LENGTHS = (2.0, 1.55)
 
@@ -56,7 +56,7 @@ class PictureEncoder(Protocol):
 
     @property
     def dimension(self) -> int:
-        """Length of a descriptor."""
+        """Length of an embedding."""
 
     @property
     def blend(self) -> float:
@@ -142,7 +142,7 @@ class Network:
 
             self._run = TorchGraph(
                 model, device, tf32=True
-            ).outputs  # descriptors are kept in float16: ten bits
+            ).outputs  # embeddings are kept in float16: ten bits
         else:
             given, names = inputs[0].name, [output.name for output in outputs]
             self._run = lambda batch, count: session.run(names[:count], {given: batch})
@@ -181,6 +181,18 @@ class Network:
         return max(round(height * scale), 1) * _STRIDE, max(round(width * scale), 1) * _STRIDE
 
 
+def described(
+    encoder: PictureEncoder, pixels: NDArray[np.uint8], *, tokens: bool = False
+) -> tuple[NDArray[np.float32], Codes | None]:
+    """What a network sees in a picture, and its tokens if asked; SketchseekError where it is no vector."""
+    with blamed(f"The network {encoder.name}"):
+        seen, codes = encoder.with_tokens(pixels) if tokens else (encoder(pixels), None)
+        vector = np.asarray(seen, np.float32)
+    if vector.shape != (encoder.dimension,) or not np.isfinite(vector).all():
+        raise SketchseekError(f"The network {encoder.name} gives no vector of {encoder.dimension} numbers.")
+    return vector, codes
+
+
 class PictureOnlyEncoder:
     """Any function from pictures to vectors of length 1, as an encoder. It looks at pictures only.
 
@@ -217,7 +229,7 @@ class SketchAdaptedEncoder:
     """A network that also sees drawings, reduced to the components in which pictures differ most.
 
     Drawings go through the same network with other scales and offsets of its normalisation layers, learned so
-    that a drawing lands where the picture that it shows does. Flat art has a side of its own, and so have
+    that a drawing lands where the picture that it shows does. Flat art has a domain of its own, and so have
     drawings that are asked of it (training/drawings).
 
     Parameters
@@ -469,7 +481,7 @@ def get_encoder(
     Parameters
     ----------
     name : str
-        ``efficientnet``, ``dinov2`` (once `networks.add` has it), ``vgg16:FILE`` or ``onnx:FILE``.
+        ``efficientnet``, ``dinov2`` (once `networks.catalog.add` has it), ``vgg16:FILE`` or ``onnx:FILE``.
     model : Path, optional
         The weights file (``.pth``, ``.npz``) or ``.onnx`` model, where the name does not say it.
     learned : dict of str to ndarray, optional
@@ -482,10 +494,9 @@ def get_encoder(
     path = model or (Path(file).expanduser().absolute() if file else None)
     if kind in _OURS:
         return _OURS[kind](kind, path, learned, device)
-    factory = find(GROUP, kind, {})
-    if factory is None:
+    encoder: PictureEncoder | None = made(GROUP, kind, {}, file, device)
+    if encoder is None:
         raise ArgumentError(f"There is no picture network {name!r}; choose {', '.join(encoder_names())}.")
-    encoder: PictureEncoder = factory(file, device)
     return encoder
 
 
@@ -560,7 +571,7 @@ def prior_mean(name: str, dimension: int) -> NDArray[np.float32] | None:
     prior = _prior(_learned(name))
     if name == "dinov2":
         prior = _beside([prior, _prior(_learned("efficientnet"))])
-    return prior if prior.shape[1] + 1 == dimension else None  # descriptors of another version
+    return prior if prior.shape[1] + 1 == dimension else None  # embeddings of another version
 
 
 def _whole(learned: Tensors, norms: str) -> Tensors:
@@ -581,7 +592,7 @@ def _whole(learned: Tensors, norms: str) -> Tensors:
 
 
 def _of_pictures(learned: Tensors) -> Tensors:
-    """That part of what was learned which descriptors of pictures depend on."""
+    """That part of what was learned which embeddings of pictures depend on."""
     return {"projection": learned["projection"], f"art {flat_art.VERSION}": learned["art"]}
 
 

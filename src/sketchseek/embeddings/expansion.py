@@ -1,6 +1,6 @@
 """From the shape that was drawn to the things it stands for: blending and average query expansion.
 
-The first ranking is by shape, with the network's opinion of the drawing blended in. The descriptors of its
+The first ranking is by shape, with the network's opinion of the drawing blended in. The embeddings of its
 first hits are averaged, and all pictures compared with the average ("Query expansion", section 5.3 of the
 paper); a second round averages the first hits of that, and what is alike among its hits is brought together
 by diffusion. The first page is nearly the first ranking's, in another order.
@@ -17,6 +17,7 @@ Zhou, Weston, Gretton, Bousquet and Schoelkopf, "Ranking on data manifolds", NIP
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -53,11 +54,11 @@ _MET_PICKED = 1.0  # what meeting weighs beside the final score on that of pictu
 _REJECTED_WEIGHT = 0.5  # weight of the likeness to pictures that were rejected
 _BACKGROUND_RANK = 3  # this many times further down than the last hit averaged, hits are nothing special
 _NEAREST = 60  # pictures that are most like the drawing itself, which are named beside the hits
-_WORDS_WEIGHT = 2.0  # what words weigh beside the drawing
-_SEEN_FROM = 2.0  # deviations above the mean from which on a picture shows what a word means
+_WORDS_WEIGHT = 3.0  # what words weigh beside the drawing
+_SEEN_FROM = 3.0  # deviations above the mean from which on a picture shows what a word means
 _AGREEING_HITS = 20  # first hits of the drawing that say whether a word means the same
 _DISAGREEMENT_WEIGHT = 0.4  # weight of words that mean something else than what was drawn
-NAMED = 3.0
+NAMED = float(json.loads(_engine.description())["names"]["weight"])
 """What a name that matches counts, in deviations."""
 _CANDIDATES_PER_SCORE = 500  # of a large collection, how many candidates each kind of score may name
 
@@ -143,24 +144,24 @@ def rerank(
 
     Parameters
     ----------
-    shape : Shape
+    shape : ShapeRanking
     pictures : Pictures
     k : int
     drawing : ndarray of shape (d,) or (2, d), optional
-        The drawing's own descriptor, as it is asked of each kind, centred on that of drawings, of length 1.
+        The drawing's own embedding, as it is asked of each kind, centred on that of drawings, of length 1.
     expand : int
         How many first hits to average, each by how far it stands out; 0 leaves the first ranking as it is.
     blend : float
-        Weight of the drawing's descriptor beside its shape; 0 is shape alone.
+        Weight of the drawing's embedding beside its shape; 0 is shape alone.
     exact : bool
         Whether what looks the same by its shape comes first; a photograph's contours are not what was meant.
     picked : sequence of int
-        Pictures that the user chose: they are averaged, instead of the first hits.
+        Pictures that the user chose: they are averaged, instead of the first hits, and come first.
     rejected : sequence of int
         Pictures that are not what was meant: they go, and what is more like them than usual goes down.
     among : ndarray of shape (m,), optional
-        The only pictures to answer with, at least k; `shape.best` names none but these. What the first hits
-        depict is learned from the whole collection all the same.
+        The only pictures to answer with, at least k; `ShapeRanking.best` names none but these. What the first
+        hits depict is learned from the whole collection all the same.
     meet : callable, optional
         Where a drawing's tokens meet pictures': the very picture that was drawn stands out. Where the user
         picked others, on the first page alone.
@@ -211,6 +212,9 @@ def rerank(
         met = np.pad(met, (0, len(known.ids) - len(met)), constant_values=met.min())[inside]
         if len(picked):
             order = _page_first(order, score + _MET_PICKED * met)
+    if len(picked):  # what somebody says is right comes first, whatever was drawn
+        right = is_among(ids[order], np.asarray(picked, np.int64))
+        order = np.concatenate([order[right], order[~right]])
     if rounds and not len(picked):
         first_hits, others = np.split(order, [SPREAD])
         score[first_hits] = diffused(score[first_hits], known.vectors(inside[first_hits]), expand)
@@ -338,9 +342,9 @@ class _First:
         """Let words count from now on; less where what was drawn is something else."""
         self._words, self._weight = words, _WORDS_WEIGHT * words.says * agree
         background = _z(self._background, self._background)
-        self._background_words = background + self._heard(words, self._background_ids)
+        self._background_words = background + self._weighted_words(words, self._background_ids)
 
-    def _heard(self, words: Words, ids: Ids) -> Vector:
+    def _weighted_words(self, words: Words, ids: Ids) -> Vector:
         named = np.float32(NAMED) * words.named(ids)
         # A word tells a kind from others, not one picture of the kind from another: that is the drawing's.
         seen = np.float32(self._weight) * np.minimum(words.seen(ids), _SEEN_FROM) if self._weight else 0.0
@@ -350,7 +354,7 @@ class _First:
         drawn = _z(self._sum(ids, shape, network), self._background)
         if self._words is None:
             return drawn
-        return _z(drawn + self._heard(self._words, ids), self._background_words)
+        return _z(drawn + self._weighted_words(self._words, ids), self._background_words)
 
 
 class _ScoredPictures:
@@ -398,7 +402,7 @@ class _ScoredPictures:
         self.add(words.best)
 
     def vectors(self, some: Ids) -> NDArray[np.float32]:
-        """The descriptors of some of these."""
+        """The embeddings of some of these."""
         return self._pictures.vectors(self.ids[some]) if self._pictures.small else self._rows.vectors[some]
 
     def alike(self, query: Vector) -> Vector:
@@ -431,7 +435,7 @@ class _Chosen:
 
 
 def _best(ids: Ids, score: Vector, n: int) -> _Chosen:
-    """The n best, weighted by how far their scores stand above those of the usual hits further down.
+    """The n best, weighted by how far their scores stand above those of ordinary hits further down.
 
     So the number of pictures that count adapts: few when few stand out, all when all are alike.
     """
@@ -444,7 +448,7 @@ def _best(ids: Ids, score: Vector, n: int) -> _Chosen:
 
 
 def _average(pictures: Pictures, chosen: _Chosen) -> Vector | None:
-    """The weighted mean of descriptors, of length 1; None when no picture has one."""
+    """The weighted mean of embeddings, of length 1; None when no picture has one."""
     mean = (chosen.weights[:, None] * pictures.vectors(chosen.ids)).sum(axis=0)
     length = float(np.linalg.norm(mean))
     return np.asarray(mean / length, np.float32) if length > 0 else None

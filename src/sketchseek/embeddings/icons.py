@@ -1,4 +1,4 @@
-"""An eye for line art: a small network of our own, to which icons and doodles of one thing are alike.
+"""Embeddings of line art: a small network of our own, to which icons and doodles of one thing are alike.
 
 It sees 64 x 64 numbers of ink and gives 128; the engine runs it, here and in browsers
 (src/cpp/search/icons.hpp), from the weights that training/icons leaves. An index keeps an embedding of each

@@ -14,9 +14,9 @@ from .tokens import Codes
 
 
 class EmbeddingIndex:
-    """Descriptors of pictures and their network, each loaded when a search first asks for it.
+    """Embeddings of pictures and their network, each loaded when a search first asks for it.
 
-    pictures : loads the descriptors, ready to be compared.
+    pictures : loads the embeddings, ready to be compared.
     encoder : loads the network that gave them; told whether one is required, it may answer None.
     tokens : (n, bytes) what is where in each picture, if that was kept; may be mapped from a file.
     token_version : what these tokens are (`TokenSpace.version`).
@@ -40,7 +40,7 @@ class EmbeddingIndex:
 
     @property
     def pictures(self) -> Pictures:
-        """The pictures' descriptors."""
+        """The pictures' embeddings."""
         with self._lock:
             if self._pictures is None:
                 self._pictures = self._load_pictures()

@@ -34,7 +34,7 @@ NAMES = ("reference_drawings", "reference_photographs")
 
 @dataclass(frozen=True)
 class Cohort:
-    """Descriptors of unrelated things, by their mean and covariance.
+    """Embeddings of unrelated things, by their mean and covariance.
 
     mean : (d,). spread : (r, d), the covariance is spread^T spread and `rest` in every direction.
     """
@@ -45,7 +45,7 @@ class Cohort:
 
     @classmethod
     def of(cls, vectors: Vectors, rank: int | None = None) -> Cohort:
-        """Of descriptors (n, d); to a rank, if one is given."""
+        """Of embeddings (n, d); to a rank, if one is given."""
         mean = vectors.mean(axis=0)
         away = (vectors - mean) / np.float32(len(vectors) ** 0.5)
         if rank is None or rank >= min(away.shape):

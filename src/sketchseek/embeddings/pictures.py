@@ -1,7 +1,8 @@
-"""The picture descriptors of a collection, ready to be compared with a query's."""
+"""The embeddings of a collection's pictures, ready to be compared with a query's."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -11,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..shape.engine import _engine
 from ..shape.engine.ids import distinct
 from ..shape.engine.native import products, select
 from .cache import load_arrays, save_arrays
@@ -19,15 +21,15 @@ from .quantisation import LARGE, Ids, ProductCodes, ScalarCodes, Vector
 QueryEmbeddings = NDArray[np.float32]
 """(d,), or (kinds, d): a row for each kind."""
 
-COMPARED = 2500
+COMPARED = int(json.loads(_engine.description())["constants"]["compared"])
 """Fewer pictures than these are all compared with a drawing; of more, those that some score names."""
 _BATCH = 65_536
 _TRAINING = 16_384  # vectors that codebooks are learned on: a thousand a centroid
-_BACKGROUND = 1024  # pictures that say what a ordinary score is
+_BACKGROUND = 1024  # pictures that say what an ordinary score is
 # A kind of which there are fewer is centred and asked as the others are: among photographs, flat art is
 # mostly the one in a hundred that only looks so, and with a mean of its own would be like every drawing.
 _RARE = 0.05
-_COMPONENTS_HASHED = 64  # numbers of a descriptor that say where in the order of usual ones it is
+_COMPONENTS_HASHED = 64  # numbers of an embedding that say where in the order of background pictures it is
 _PRIOR_WEIGHT = 64  # a collection's own mean counts for half when it has as many pictures
 
 
@@ -41,7 +43,7 @@ class CodeCache:
 
 @dataclass(frozen=True)
 class EmbeddingRows:
-    """Descriptors of some pictures, centred, of length 1 (zeros for none), and their kinds: (m, d), (m,)."""
+    """Embeddings of some pictures, centred, of length 1 (zeros for none), and their kinds: (m, d), (m,)."""
 
     vectors: NDArray[np.float32]
     kinds: Ids
@@ -69,7 +71,7 @@ class Candidates(Protocol):
 
 
 class Pictures:
-    """Descriptors centred on the collection's mean and brought to length 1.
+    """Embeddings centred on the collection's mean and brought to length 1.
 
     Where pictures are of two kinds, photographs and flat art, each kind has a mean of its own, and a query
     may have a row for each: (2, d), of which a picture is asked by that of its kind.
@@ -86,7 +88,7 @@ class Pictures:
         Where the codes of a large collection are kept. They are derived from `stored`, and made again when
         they are not there.
     candidates : callable, optional
-        (these pictures, a sample to learn on) -> what names candidates, for descriptors that are elsewhere.
+        (these pictures, a sample to learn on) -> what names candidates, for embeddings that are elsewhere.
     """
 
     def __init__(
@@ -96,7 +98,7 @@ class Pictures:
         cache: CodeCache | None = None,
         candidates: Callable[[Pictures, Ids], Candidates] | None = None,
     ) -> None:
-        self._stored = stored
+        self.stored = stored
         n = len(stored)
         kept = _load(cache, n) if COMPARED <= n < LARGE and cache is not None else None
         known = kept or _Statistics.of(stored, prior)
@@ -107,7 +109,7 @@ class Pictures:
         self.kinds_here: list[int] = known.kinds_here.tolist()
         """The kinds that there are more than a few of: a drawing need not be described for the others."""
         self.background: Ids = known.background
-        """Some pictures from all over the collection, by number: they say what a ordinary score is."""
+        """Some pictures from all over the collection, by number: they say what an ordinary score is."""
         self.background_rows = self.rows(self.background)
         self._kinds: Ids | None = None
         self._scalar: ScalarCodes | None = None
@@ -125,23 +127,23 @@ class Pictures:
                 _save(cache, replace(known, kinds=kinds, codes=codes, steps=steps))
 
     def __len__(self) -> int:
-        return len(self._stored)
+        return len(self.stored)
 
     def has(self, ids: Ids) -> NDArray[np.bool_]:
-        """Which of the pictures have a descriptor."""
-        return _has_embedding(self._stored[ids])
+        """Which of the pictures have an embedding."""
+        return _has_embedding(self.stored[ids])
 
     def rows(self, ids: Ids) -> EmbeddingRows:
         """Some pictures, read once."""
-        stored = self._stored[ids]
+        stored = self.stored[ids]
         return EmbeddingRows(centred_rows(stored, self.means), kinds_of(stored, self.means))
 
     def vectors(self, ids: Ids) -> NDArray[np.float32]:
-        """The descriptors of some: (m,) -> (m, d), of length 1; zeros where a picture has none."""
+        """The embeddings of some: (m,) -> (m, d), of length 1; zeros where a picture has none."""
         return self.rows(ids).vectors
 
     def centred(self, embedding: Vector) -> Vector:
-        """The descriptor of a picture that is asked for, as it would be stored: (d,), as these are."""
+        """The embedding of a picture that is asked for, as it would be stored: (d,), as these are."""
         row: Vector = centred_rows(embedding[None], self.means)[0]
         return row
 
@@ -151,7 +153,7 @@ class Pictures:
         return len(self) < COMPARED
 
     def products(self, query: QueryEmbeddings) -> Vector:
-        """Cosines of all pictures of a collection that is not large; 0 for one without a descriptor."""
+        """Cosines of all pictures of a collection that is not large; 0 for one without an embedding."""
         if self._scalar is None or self._kinds is None:
             raise ValueError("too many pictures to compare all with a query")
         if query.ndim == 1:
@@ -172,7 +174,7 @@ class Pictures:
 class _Statistics:
     """What comparing pictures takes to know of all of them.
 
-    means, flat_art, kinds_here, background : see `Pictures`. spread : (m,) pictures that have a descriptor.
+    means, flat_art, kinds_here, background : see `Pictures`. spread : (m,) pictures that have an embedding.
     kinds, codes, steps : of every picture, where all are compared (`ScalarCodes`).
     """
 
@@ -236,12 +238,12 @@ _KEPT = {"means", "flat_art", "kinds_here", "background", "kinds", "codes", "ste
 
 
 def _has_embedding(stored: NDArray[np.floating[Any]]) -> NDArray[np.bool_]:
-    """Which rows are descriptors: NaN stands for none, and a damaged number would spoil those of others."""
+    """Which rows are embeddings: NaN stands for none, and a damaged number would spoil those of others."""
     return np.asarray(np.isfinite(stored).all(axis=1))
 
 
 def kinds_of(stored: NDArray[np.floating[Any]], means: NDArray[np.float32]) -> Ids:
-    """What descriptors (m, d or d + 1) as stored say of kinds that have these means: (m,)."""
+    """What embeddings (m, d or d + 1) as stored say of kinds that have these means: (m,)."""
     if stored.shape[1] == means.shape[1]:
         return np.zeros(len(stored), np.int64)
     return np.asarray(stored[:, -1] == 1, np.int64)
@@ -266,7 +268,7 @@ def _means(
 
 
 def centred_rows(stored: NDArray[np.floating[Any]], means: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Descriptors (m, d or d + 1) as stored, without the mean of their kind, of length 1; zeros for none."""
+    """Embeddings (m, d or d + 1) as stored, without the mean of their kind, of length 1; zeros for none."""
     centred = np.array(stored[:, : means.shape[1]], np.float32)
     centred -= means[kinds_of(stored, means)]
     centred[~_has_embedding(centred)] = 0
@@ -276,7 +278,7 @@ def centred_rows(stored: NDArray[np.floating[Any]], means: NDArray[np.float32]) 
 
 
 def learned(pictures: Pictures, spread: Ids) -> ProductCodes:
-    """Codebooks for a collection's descriptors, learned on some of them; no codes yet."""
+    """Codebooks for a collection's embeddings, learned on some of them; no codes yet."""
     return ProductCodes.train(pictures.vectors(spread[:: -(-len(spread) // _TRAINING)]), len(pictures))
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 PICTURES = 10_000
 RUNS = 20
-_VIEWS = 12
+_WINDOWS = 12
 _BATCH = 1000
 _SQUARE = {"strokes": [[[0, 0], [90, 0], [90, 80], [0, 80], [0, 0]]]}
 
@@ -80,7 +80,7 @@ def make_index(
     expansion: bool,
     pictures: int = PICTURES,
 ) -> Index:
-    """An index of made-up pictures: rows as a run of `index` writes them, and its snapshot."""
+    """An index of synthetic pictures: rows as a run of `index` writes them, and its snapshot."""
     index = Index.create(place, preset, expansion=expansion)
     config, random = index.config, np.random.default_rng(0)
     seeds, store = describe(settings_of(config)), Store.open(place)
@@ -97,11 +97,11 @@ def _rows(
     import pyarrow as pa
 
     settings, n = settings_of(config), len(numbers)
-    noise = random.standard_normal((n * _VIEWS, seeds.shape[1]), np.float32) * 0.05 * np.abs(seeds).mean()
-    codes = encode(seeds[random.integers(len(seeds), size=n * _VIEWS)] + noise, settings)
-    lengths = norms(codes, settings).reshape(n, _VIEWS, -1)
-    codes = codes.reshape(n, _VIEWS, -1)
-    window = np.tile(np.array([50, 50, 290, 290], np.float32), (_VIEWS - 1, 1)).tobytes()
+    noise = random.standard_normal((n * _WINDOWS, seeds.shape[1]), np.float32) * 0.05 * np.abs(seeds).mean()
+    codes = encode(seeds[random.integers(len(seeds), size=n * _WINDOWS)] + noise, settings)
+    lengths = norms(codes, settings).reshape(n, _WINDOWS, -1)
+    codes = codes.reshape(n, _WINDOWS, -1)
+    window = np.tile(np.array([50, 50, 290, 290], np.float32), (_WINDOWS - 1, 1)).tobytes()
     schema = schema_of(config)
     columns: dict[str, list[Any]] = {name: [None] * n for name in schema.names}
     columns |= {
@@ -116,7 +116,7 @@ def _rows(
         "norms": list(lengths[:, 0]),
         "frame": [[0.0, 0.0, 400.0, 300.0]] * n,
         "is_line_art": [False] * n,
-        "windows": [state[1:].tobytes() for state in codes],
+        "windows": [of_picture[1:].tobytes() for of_picture in codes],
         "window_frames": [window] * n,
         "smallest": [config.min_object_size] * n,
         "keywords": [""] * n,

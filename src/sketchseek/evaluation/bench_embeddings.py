@@ -23,12 +23,12 @@ from ..search.state import SearchState
 from ..shape.query import Query
 
 DIMENSION = 384
-"""As EfficientNet's descriptors have."""
+"""As EfficientNet's embeddings have."""
 _CATEGORIES = 1000
 
 
 def synthetic(pictures: int, seed: int = 0) -> Pictures:
-    """Descriptors (float16) of as many pictures, in a thousand loose clusters."""
+    """Embeddings (float16) of as many pictures, in a thousand loose clusters."""
     rng = np.random.default_rng(seed)
     centres = rng.standard_normal((_CATEGORIES, DIMENSION), np.float32)
     stored = np.empty((pictures, DIMENSION), np.float16)

@@ -39,7 +39,7 @@ class PhotoFeatures:
         return replace(self, vectors=self.vectors[ids], tokens=tokens)
 
     def embeddings(self, pictures: Pictures | None = None) -> EmbeddingIndex:
-        """The photos, ready to be searched by; `pictures` compares them, if not by their descriptors."""
+        """The photos, ready to be searched by; `pictures` compares them, if not by their embeddings."""
         known = pictures or Pictures(self.vectors, self.encoder.prior)
         space = self.encoder.tokens
         return EmbeddingIndex(

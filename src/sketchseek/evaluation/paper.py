@@ -52,7 +52,7 @@ def options_of(options: Options) -> Options:
 def expansion_order(
     state: SearchState, embeddings: EmbeddingIndex, options: Options, n: int = EXPAND
 ) -> Callable[[Sketch], Ids]:
-    """A drawing -> all pictures, by the mean of the first n hits' descriptors, as coded in 64 bytes."""
+    """A drawing -> all pictures, by the mean of the first n hits' embeddings, as coded in 64 bytes."""
     everything = embeddings.pictures.vectors(np.arange(len(state)))
     coded = product_coded(everything)
 

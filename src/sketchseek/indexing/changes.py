@@ -54,7 +54,7 @@ class IndexedPicture:
 
     @property
     def lacks_expansion(self) -> bool:
-        """Whether it is a picture without a descriptor (be one wanted or not), or without wanted tokens."""
+        """Whether it is a picture without an embedding (be one wanted or not), or without wanted tokens."""
         return self.failure is None and not self.expanded
 
 
@@ -63,8 +63,7 @@ class Changes:
     """What is to be done, and what isn't.
 
     new : pictures that the index doesn't know. changed : those whose size or time is another.
-    incomplete : those as they were that lack views, keywords, the embedding or the descriptor for expansion,
-        as the altered may.
+    incomplete : those as they were that lack windows, keywords or an embedding, as the changed may.
     unchanged : those to leave. vanished : those that are no longer there. duplicates : further rows of one
         path.
     """
@@ -91,7 +90,7 @@ def compare(
 
     Rows below a root or a link that leads nowhere or is suddenly empty, as a drive that is not mounted is,
     are kept unless `forget_missing`; rows below a folder that could not be read are always kept. A picture
-    that the machine failed to read counts as altered if `retry`: neither rights nor memory show in size or
+    that the machine failed to read counts as changed if `retry`: neither rights nor memory show in size or
     time.
     """
     changes = Changes()

@@ -221,7 +221,7 @@ class Commits:
             identifier = row.id if row is not None else secrets.token_hex(8)
             if row is not None:
                 forget.append(row.id)
-            rows.append(_row(identifier, item, self._columns()))
+            rows.append(row_of(identifier, item, self._columns()))
             decided.known.append(_known(identifier, item))
             if isinstance(item, Failed):
                 decided.failed.append((path, item.reason))
@@ -327,7 +327,7 @@ def _filled(wanted: Expansion) -> Sequence[str]:
     return wanted.columns[: 2 if wanted.tokens else 1]
 
 
-def _row(identifier: str, item: Described | Failed, columns: Sequence[str]) -> dict[str, Any]:
+def row_of(identifier: str, item: Described | Failed, columns: Sequence[str]) -> dict[str, Any]:
     """columns : where what the network has seen goes."""
     row: dict[str, Any] = {"id": identifier, "width": 0, "height": 0, "failure": None}
     names = {

@@ -11,7 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from ..errors import SketchseekError
-from ..sources import Item, Source, is_remote, root_of, source_of
+from ..plugins import blamed
+from ..sources import Item, Source, fault_of, is_remote, root_of, source_of
 from ..storage.location import Location
 from ..storage.source_cache import Folder
 from .walk import Walk
@@ -36,7 +37,11 @@ class Elsewhere:
         for root in self.roots:
             try:
                 source = self._sources[root] = source_of(root)
-                items = list(source.items(root, self._kept))
+                with blamed(f"The source of {root}"):
+                    items = list(source.items(root, self._kept))
+                fault = next(filter(None, map(fault_of, items)), None)
+                if fault is not None:
+                    raise SketchseekError(f"The source of {root} lists what cannot be kept: {fault}.")
             except SketchseekError as error:
                 seen.unseen[os.fsencode(root)] = str(error)
                 continue
@@ -68,7 +73,10 @@ class Elsewhere:
     def _fetch(self, task: Task) -> Task | Failed:
         item = self._items[task.path]
         try:
-            data = self._sources[root_of(os.fsdecode(task.path))].fetch(item)
+            with blamed(f"The source of {os.fsdecode(task.path)}"):
+                data: object = self._sources[root_of(os.fsdecode(task.path))].fetch(item)
+            if not isinstance(data, bytes) or not data:
+                raise SketchseekError(f"The source of {os.fsdecode(task.path)} gives no bytes.")
         except SketchseekError as error:
             return Failed(task.path, item.stat.size, item.stat.modified, b"", str(error))
         return replace(task, data=data, stat=item.stat, original=(item.width, item.height))

@@ -11,7 +11,7 @@ from typing import Any
 class Report:
     """Counts of one run.
 
-    `expanded` are pictures as they were that got the descriptor they lacked; `described`, views.
+    `expanded` are pictures as they were that got the embedding they lacked; `described`, windows.
     `failed` pairs each unreadable picture's path with the reason, those known from before included.
     `looking` is how many of the seconds went into looking for changes.
     `repaired` says what was damaged in the index, and was made again.

@@ -37,7 +37,7 @@ class IndexingOptions:
     forget_missing : forget the pictures of a root that is missing or empty.
     retry : read again pictures whose reading failed for want of memory, time or rights.
     device : what the networks run on: "cpu", or "cuda" where there is one.
-    workers : makes what reads pictures, from a recipe, `jobs` and a device; None for processes here.
+    workers : makes what reads pictures, from a config, `jobs` and a device; None for processes here.
     listings : what lists folders, see `walk`; None for this process.
     """
 
@@ -81,7 +81,7 @@ def update(
     elsewhere = Elsewhere(roots, store.location)
     seen = walk([root for root in roots if not is_remote(root)], options.exclude, options.listings)
     elsewhere.add_to(seen)
-    take_to_pages(seen, known, store.location)
+    take_to_pages(seen, known, roots, store.location)
     wanted = _wanted(store.config)
     changes = compare(
         known,
@@ -181,14 +181,14 @@ def _follow_moves(changes: Changes, seen: Walk, commits: Commits, report: Report
 def _succeed(store: Store, tried: set[bytes]) -> str:
     """Search by the network that takes another's place, once it has seen every picture; what happened.
 
-    What cannot be read any more has no descriptor then. tried : paths of rows that this run has read.
+    What cannot be read any more has no embedding then. tried : paths of rows that this run has read.
     """
     left = [row for row in read_known(store) if row.lacks_expansion and row.path not in tried]
     left = [row for row in left if is_object(row.path) or os.path.lexists(row.path)]
     successor = store.config.successor
     if successor is None or left:
         return (
-            f"{len(left):,} pictures in other folders have no descriptor of the new kind yet, so searches "
+            f"{len(left):,} pictures in other folders have no embedding of the new kind yet, so searches "
             "go by the one before: run `sketchseek index` without a path."
         )
     store.succeed()

@@ -29,10 +29,10 @@ class Task:
     """A picture to read.
 
     digest : the content the index knows, if any: a file with the same content isn't described again.
-    lacks_expansion : what the index knows lacks the descriptor for expansion or tokens, which are wanted.
+    lacks_expansion : what the index knows lacks the embedding or tokens, which are wanted.
     lacks_windows : it has other windows than those that are wanted.
     lacks_keywords : nobody has looked for keywords in it.
-    lacks_embedding : the icon network has not been shown it.
+    lacks_embedding : the icon network has not seen it.
     data, stat, original : of a picture that lives elsewhere, its bytes, what they are compared by, and the
         size (width, height) of the original, of which they may be a smaller copy; 0 where nobody says.
     """
@@ -220,15 +220,13 @@ class Reader:
         return self._read_again(load_picture(data).pixels)
 
     def _read_again(self, pixels: Any) -> tuple[bytes | None, bytes | None]:
-        """The descriptor for expansion, and tokens, where they are wanted."""
-        import numpy as np
-
+        """The embedding and tokens, where they are wanted."""
         if self.encoder is None:
             return None, None
-        if not self.wants_tokens:
-            return np.asarray(self.encoder(pixels), dtype=np.float16).tobytes(), None
-        seen, tokens = self.encoder.with_tokens(pixels)
-        return np.asarray(seen, dtype=np.float16).tobytes(), tokens.tobytes()
+        from ..embeddings.encoders import described
+
+        seen, tokens = described(self.encoder, pixels, tokens=self.wants_tokens)
+        return seen.astype("float16").tobytes(), None if tokens is None else tokens.tobytes()
 
     def _contours(self, data: bytes, task: Task) -> Contours:
         from ..contours import picture_contours

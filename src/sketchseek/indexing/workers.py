@@ -71,13 +71,13 @@ class _Worker:
 class Workers:
     """`jobs` processes that answer tasks in any order.
 
-    >>> with Workers(recipe, jobs=2) as workers:       # doctest: +SKIP
+    >>> with Workers(config, jobs=2) as workers:       # doctest: +SKIP
     ...     for result in workers.results(tasks):
     ...         ...                                  # None comes now and then, when there is nothing yet
     """
 
     def __init__(self, config: IndexConfig, jobs: int, device: str = "cpu") -> None:
-        self._recipe, self._device = config, device
+        self._config, self._device = config, device
         self._jobs = jobs
         self._workers: list[_Worker] = []
 
@@ -146,7 +146,7 @@ class Workers:
     def _hire(self) -> None:
         """One more worker; where there are too many open files or processes for it, those there will do."""
         try:
-            self._workers.append(_Worker(self._recipe, self._device))
+            self._workers.append(_Worker(self._config, self._device))
         except OSError as error:
             if not self._workers:
                 reason = error.strerror or str(error)

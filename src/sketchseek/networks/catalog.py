@@ -97,6 +97,9 @@ def load(name: str) -> Tensors:
 
 def lacking(name: str) -> str | None:
     """What a network lacks to be loaded, by a look at what is installed; None where it lacks nothing."""
+    file = name.partition(":")[2]
+    if file and not Path(file).expanduser().is_file():
+        return f"The file {file} of its network is not there."
     here = {row["name"]: row["here"] for row in listing()}
     if name in here and not here["efficientnet"]:  # the others look with it, too
         return MISSING_EXTRA

@@ -17,7 +17,7 @@ from .weights import Tensors
 
 SIDE = 224
 MEAN_PATCH = 0.7
-"""Length of the mean patch in a descriptor, beside a class token of length 1."""
+"""Length of the mean patch in an embedding, beside a class token of length 1."""
 LOCAL = (5, 8)
 """Blocks after which patches are taken for tokens, besides those at the end."""
 _HEAD = 64  # channels of an attention head, in every size of the network

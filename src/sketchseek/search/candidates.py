@@ -1,8 +1,8 @@
 """The first step of a search, the one that varies: which pictures may show the drawing.
 
 By the exact scan on this machine's processor or on a graphics processor, by the paper's other methods, among
-the pictures of one folder, on the machines of a cluster: each names rows, and the look (`rescoring.py`) does
-the rest.
+the pictures of one folder, on the machines of a cluster: each names rows, and `rescoring.py` does the
+rest.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 SHORTLIST = 20
-"""Views that are compared exactly for each picture that a blended search wants of the best by shape."""
+"""Windows that are compared exactly for each picture that a blended search wants of the best by shape."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Candidates:
 
 
 class ShapeScores:
-    """A drawing's plain scores for the pictures of a view, computed where they are asked for.
+    """A drawing's plain scores for the pictures of a state, computed where they are asked for.
 
     strokes : what was drawn; None where that is not known, or is no drawing.
     among : the pictures to choose from, by number, ascending; None for all. These are compared exactly,
@@ -184,6 +184,6 @@ class ShapeScores:
 
 
 def drawn_for(state: SearchState, points: Points, options: Options) -> _engine.PreparedDrawing:
-    """A drawing laid out for a view whose rows are in this process."""
+    """A drawing laid out for a state whose rows are in this process."""
     drawn = np.stack([points.x, points.y, points.angle, points.weight]).astype(np.float32)
     return state.core.drawn(drawn, points.width, points.height, options.mirror, options.degrees)

@@ -28,7 +28,7 @@ class Collection:
     norms : (n, S, 3) float32, of the vectors as stored (for codes: of the decoded ones).
     settings : what gave the vectors.
     engine : what scores them; the C++ engine unless another is given.
-    pictures : (n,) ascending, the number of the picture that each row is a view of; None: a row a picture.
+    pictures : (n,) ascending, the number of the picture that each row is a window of; None: a row a picture.
     shares : (n,) in (0, 1], the size of each window beside its picture's first one, which is all of it.
     """
 
@@ -131,7 +131,7 @@ class Collection:
         return self.engine.top(query, k, threads, groups=self._groups, prior=self.prior)[0]
 
     def weighted(self, scores: NDArray[np.float32], rows: Ids) -> NDArray[np.float32]:
-        """Scores of some rows, times the prior of their windows: what views are compared by."""
+        """Scores of some rows, times the prior of their windows: what windows are compared by."""
         return scores if self.prior is None else scores * self.prior[rows]
 
     def with_settings(self, settings: Settings) -> Collection:

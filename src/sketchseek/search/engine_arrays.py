@@ -39,7 +39,7 @@ class EngineArrays:
 
     @classmethod
     def of(cls, state: SearchState) -> EngineArrays:
-        """Of all pictures of a view."""
+        """Of all pictures of a state."""
         collection = state.collection
         windows = np.bincount(collection.pictures, minlength=len(state))
         columns = (state.width, state.height, state.is_line_art, windows)

@@ -54,7 +54,7 @@ def explain(
     network: float | None = None,
     patches: NDArray[np.float32] | None = None,
 ) -> Explanation:
-    """Explain one picture of a view, by its number.
+    """Explain one picture of a search state, by its number.
 
     mirror : also look for the mirrored drawing. network : the cosine of the drawing's and the picture's
     descriptors, if they are known. patches : those of its tokens that met, (m, 5), in widths and heights of

@@ -33,7 +33,7 @@ def _gone(pictures: Iterable[str]) -> set[str]:
         return set()
     paths, gone = [picture for picture in pictures if "://" not in picture], set[str]()
 
-    def rescore() -> None:
+    def ask() -> None:
         for path in paths:
             try:
                 os.stat(file_of(path))
@@ -42,7 +42,7 @@ def _gone(pictures: Iterable[str]) -> set[str]:
             except (OSError, ValueError):
                 continue
 
-    asking = threading.Thread(target=rescore, daemon=True)
+    asking = threading.Thread(target=ask, daemon=True)
     asking.start()
     asking.join(PATIENCE_S)
     if asking.is_alive():

@@ -18,7 +18,7 @@ ALIKE = 0.7
 
 def with_likeness(hits: Hits, state: SearchState) -> Hits:
     """The same hits in the same order, each naming the first one before it that depicts nearly the same."""
-    embeddings = state.embeddings if state.collection.host is not None else None  # descriptors are at hand
+    embeddings = state.embeddings if state.collection.host is not None else None  # embeddings are at hand
     if embeddings is None or len(hits) < 2:
         return hits
     vectors = embeddings.pictures.rows(np.array([state.number(hit.id) for hit in hits])).vectors

@@ -28,10 +28,10 @@ NEAREST = 20
 class NetworkEvidence:
     """What a network says of a search.
 
-    name : of the network. cosine : (k,) of the hits' descriptors with the drawing's. background : (m,) those
-    of usual pictures. alike : the mean cosine of the first hits' descriptors with one another. near : (k,)
-    the hits' cosines with the mean of the first ten; crowd : the share of usual pictures nearly as near to
-    it.
+    name : of the network. cosine : (k,) of the hits' embeddings with the drawing's. background : (m,) of
+    background pictures with it. alike : the mean cosine of the first hits' embeddings with one another.
+    near : (k,) the hits' cosines with the mean of the first ten. crowd : the share of background pictures
+    nearly as near to it.
     nearest : the mean of the largest cosines with the drawing in the whole collection. flat_art : which share
     of its pictures are flat art. likeness : (len(LIKENESS),); None unless most of the first hits are
     photographs, of which alone it speaks.
@@ -61,8 +61,8 @@ class NetworkEvidence:
         reference: Reference,
         photograph: bool = False,
     ) -> NetworkEvidence:
-        """From descriptors: what was asked, (d,) or (2, d), the hits', best first, those of usual pictures,
-        and of those most like it that are not among the first `PAGE` hits.
+        """From embeddings: what was asked, (d,) or (2, d); the hits', best first; those of the background,
+        and of the pictures most like it that are not among the first `PAGE` hits.
 
         pictures : how many there are to answer with. flat_art : see `Pictures`. reference : what the network
         sees in general. photograph : whether a photograph was asked for, rather than a drawing.
@@ -95,7 +95,7 @@ class NetworkEvidence:
         )
 
     def columns(self) -> list[Floats]:
-        """As the look takes them."""
+        """As `rescore` takes them."""
         said = np.zeros(0) if self.likeness is None else self.likeness
         scalars = np.array([self.alike, self.crowd, self.nearest, self.flat_art])
         given = (self.cosine, self.near, self.background, said, scalars)
@@ -109,7 +109,7 @@ def likeness(
     best: NDArray[np.float32],
     normalizer: ScoreNormalizer,
 ) -> Floats:
-    """(len(LIKENESS),) of a drawing (d,), from descriptors of photographs: (n, d) each, of length 1.
+    """(len(LIKENESS),) of a drawing (d,), from embeddings of photographs: (n, d) each, of length 1.
 
     first, few : hits, one at least. best : these and the nearest. normalizer : what is usual elsewhere.
     """

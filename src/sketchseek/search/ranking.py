@@ -36,7 +36,7 @@ PRE_SHORTLIST = 3
 class Ranking:
     """Pictures, best first, and where in them the drawing is.
 
-    ids : (k,) picture numbers. rows : (k,) the collection's rows, the views in which they show the drawing.
+    ids : (k,) picture numbers. rows : (k,) the collection's rows, the windows in which they show the drawing.
     score : (k,) cosine in [-1, 1]. scale, rotation : (k,) the drawing's pose. mirrored : (k,) bool.
     dx, dy : (k,) pixels of the window's frame of 400, from its centre to the drawing's.
     """

@@ -109,7 +109,7 @@ def _poses(found: Candidates) -> NDArray[np.float32]:
 
 @dataclass(frozen=True)
 class _Part:
-    """Candidates whose rows were fetched: some pictures of a view, numbered anew."""
+    """Candidates whose rows were fetched: some pictures of a state, numbered anew."""
 
     state: SearchState
     ids: Ids

@@ -50,32 +50,32 @@ def search(state: SearchState, sketch: Sketch | None, options: Options) -> Hits:
     """
     if len(state) == 0:
         return Hits()
-    heard = _word_scores(state, options)
+    word_scores = _word_scores(state, options)
     if sketch is None:
-        if heard is None:
+        if word_scores is None:
             raise SketchseekError("Draw something, or say it in words.")
-        return _by_words(state, options, heard)
-    answer = find(state, sketch, options, heard=heard)
+        return _by_words(state, options, word_scores)
+    answer = find(state, sketch, options, word_scores=word_scores)
     turned = turned_to_fit(state, sketch, options, answer, find)
     if turned is None:
         hits = hits_of(state, sketch, answer, options.offset)
     else:
         found = hits_of(state, turned.sketch, turned.answer, options.offset)
         hits = found.others(turned.told_of(sketch, hit) for hit in found)
-    if heard is None:
+    if word_scores is None:
         return hits
     from .words import unused_words, with_names
 
-    hits = with_names(hits, state, heard)
-    hits.note = None if heard else unused_words(options.words or "", drawn=True)
+    hits = with_names(hits, state, word_scores)
+    hits.note = None if word_scores else unused_words(options.words or "", drawn=True)
     return hits
 
 
-def _by_words(state: SearchState, options: Options, heard: WordScores) -> Hits:
+def _by_words(state: SearchState, options: Options, word_scores: WordScores) -> Hits:
     from .words import search_words, unused_words
 
-    hits = search_words(state, options, heard)
-    hits.note = None if heard else unused_words(options.words or "", drawn=False)
+    hits = search_words(state, options, word_scores)
+    hits.note = None if word_scores else unused_words(options.words or "", drawn=False)
     return hits
 
 
@@ -95,15 +95,25 @@ def find(
     *,
     count: int | None = None,
     place: bool = True,
-    heard: WordScores | None = None,
+    word_scores: WordScores | None = None,
 ) -> Answer:
-    """The same for a window that has pictures, as numbers.
+    """The same for a state that has pictures, as numbers.
 
     count : rank so many pictures at least. place : also place the drawing in those that are asked for.
-    heard : what words say of them.
+    word_scores : what words say of them.
     """
-    shape, found = candidates(state, sketch, options, count, heard)
-    return rescore(shape, found, count=count, place=place)
+    if not word_scores:
+        shape, found = candidates(state, sketch, options, count, word_scores)
+        return rescore(shape, found, count=count, place=place)
+    from .words_confidence import BEST, JUDGED, beside
+
+    count = max(count or 0, JUDGED)
+    shape, found = candidates(state, sketch, options, count, word_scores)
+    answer = rescore(shape, found, count=count, place=place)
+    best = word_scores.best(BEST)
+    if shape.among is not None:
+        best = shape.among[np.argsort(-word_scores.at(shape.among), kind="stable")[:BEST]]
+    return beside(answer, word_scores.said(answer.pictures, best, len(shape)), options.offset)
 
 
 def candidates(
@@ -111,7 +121,7 @@ def candidates(
     sketch: Sketch,
     options: Options,
     count: int | None = None,
-    heard: WordScores | None = None,
+    word_scores: WordScores | None = None,
 ) -> tuple[ShapeScores, Candidates]:
     """The drawing's scores, and the pictures that may show it: by shape, or by everything there is."""
     strokes = sketch.strokes if sketch.picture is None else None
@@ -119,16 +129,18 @@ def candidates(
     k = min(max(options.k, (count or 0) - options.offset), len(state))  # the engine's numbers end somewhere
     offset = min(options.offset, len(state))
     rejected = np.array([state.number(name) for name in options.rejected], np.int64)
-    embeddings = state.embeddings if heard is not None and heard.says else _embeddings(state, options)
-    if embeddings is None and heard:
+    embeddings = (
+        state.embeddings if word_scores is not None and word_scores.says else _embeddings(state, options)
+    )
+    if embeddings is None and word_scores:
         from .words import by_names
 
-        ids, score = by_names(shape, heard, _engine.judged(k, offset, len(shape)), rejected)
+        ids, score = by_names(shape, word_scores, _engine.judged(k, offset, len(shape)), rejected)
         return shape, Candidates(pictures=ids, order=score, resemblance=shape.resemblance)
     if embeddings is None:
         return shape, shape.candidates(_engine.wanted(k, offset, len(shape)), rejected)
     judged = _engine.judged(k, offset, len(shape))
-    return shape, _by_everything(embeddings, shape, sketch, rejected, judged, heard=heard or None)
+    return shape, _by_everything(embeddings, shape, sketch, rejected, judged, word_scores=word_scores or None)
 
 
 def hits_of(state: SearchState, sketch: Sketch, answer: Answer, offset: int = 0) -> Hits:
@@ -156,7 +168,7 @@ def _hit(state: SearchState, sketch: Sketch, rank: int, places: list[dict[str, f
         id=identifier,
         picture=state.path(number),
         score=best.score,
-        confidence=round(places[0]["confidence"], 6),
+        confidence=round(places[0]["confidence"], 9),
         scale=round(best.pose.scale, 4),
         mirrored=best.pose.mirrored,
         rotation=best.pose.rotation,
@@ -178,7 +190,7 @@ def _by_everything(
     rejected: NDArray[np.int64],
     count: int,
     *,
-    heard: WordScores | None,
+    word_scores: WordScores | None,
 ) -> Candidates:
     """By shape, the network's opinion of the drawing, words, and what the first hits depict."""
     from ..embeddings import default_expand, rerank
@@ -186,7 +198,7 @@ def _by_everything(
     state, options, pictures = shape.state, shape.options, embeddings.pictures
     picked = [state.number(name) for name in options.picked]
     if picked and not pictures.has(np.asarray(picked)).any():
-        raise NoEmbeddingError("None of the picked pictures has a descriptor yet.")
+        raise NoEmbeddingError("None of the picked pictures has an embedding yet.")
     encoder = embeddings.encoder(required=bool(options.blend)) if options.blend != 0 else None
     background = 0.0 if encoder is None else _default_blend(state, sketch, encoder)
     blend = background if options.blend is None else options.blend
@@ -205,7 +217,7 @@ def _by_everything(
         rejected=rejected.tolist(),
         among=shape.among,
         meet=meet,
-        words=heard,
+        words=word_scores,
         resemblance=shape.resemblance,
         threads=shape.threads,
     )
@@ -243,7 +255,9 @@ def _described(
     drawing's tokens meet pictures', where these have tokens."""
     pictures = embeddings.pictures
     if sketch.picture is not None:
-        return pictures.centred(encoder(sketch.picture)), None
+        from ..embeddings.encoders import described
+
+        return pictures.centred(described(encoder, sketch.picture)[0]), None
     if not embeddings.has_tokens_of(encoder):
         return encoder.drawing(sketch.strokes, pictures.kinds_here), None
     seen, of_kinds = encoder.drawing_with_tokens(sketch.strokes, pictures.kinds_here)
@@ -268,5 +282,5 @@ def _embeddings(state: SearchState, options: Options) -> EmbeddingIndex | None:
         from ..networks.graph import need_extra
 
         need_extra()
-        raise NoEmbeddingError("This index holds no descriptors of what pictures depict.")
+        raise NoEmbeddingError("This index holds no embeddings of what pictures depict.")
     return state.embeddings

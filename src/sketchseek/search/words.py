@@ -1,4 +1,4 @@
-"""What words say of the pictures of a view: by what they look like, and by what they are called.
+"""What words say of a collection's pictures: by what they look like, and by what they are called.
 
 Beside a drawing they are part of its first ranking (`embeddings.rerank`). Alone they are a ranking
 themselves; nothing is drawn then, so that hits are not placed: they are whole pictures.
@@ -24,9 +24,10 @@ from ..errors import NoEmbeddingError
 from ..shape.engine import Ids
 from ..shape.engine.ids import distinct, is_among
 from ..shape.engine.native import products, thread_count
-from ..words import Dictionary, Meaning, Named, class_directions, content_words, query_vector
+from ..words import NAMES, Dictionary, Meaning, Named, class_directions, content_words, query_vector
 from .core import CLOSEST, LIKELY
 from .hit import Hit, Hits
+from .words_confidence import BEST, JUDGED, LIKELY_FROM, Said, judge, models
 
 if TYPE_CHECKING:
     from ..embeddings.pictures import EmbeddingRows, Pictures
@@ -37,23 +38,22 @@ if TYPE_CHECKING:
 Vector = NDArray[np.float32]
 
 _CALLED = 0.75  # of a name: from here on a picture is called what was said
-_LEAST = 0.3  # of a name: less is by chance
+_LEAST = NAMES["least"]  # of a name: less is by chance
 _UNSEEN, _SEEN = 0.1, 0.3  # strengths of meanings that say nothing of a picture, and all
 _COMMON = 0.7  # what counts against pictures of known classes, for a word that is none
-_LIKELY = 0.5
-_STEEP, _HALF = 1.5, 2.0  # of a word's confidence: a logistic of z-scores, not calibrated
+_PARTS = {"dinov2": 0.5}  # of an embedding's length: EfficientNet's part of a pair, which alone is asked
 _BATCH = 4096
-_BACKGROUND = 1024  # pictures that say what a usual score is
+_BACKGROUND = 1024  # pictures that say what an ordinary score is
 _known: WeakKeyDictionary[Pictures, Vector] = WeakKeyDictionary()
 """Of small collections: how much each picture is of some known class."""
 
 
 class WordScores:
-    """What words say of a view's pictures; see `embeddings.expand.Words`.
+    """What words say of a state's pictures; see `embeddings.expansion.Words`.
 
     Parameters
     ----------
-    state : View
+    state : SearchState
     meaning : Meaning or None
         What they may look like.
     named : Named
@@ -94,6 +94,38 @@ class WordScores:
         batches = [ids[i : i + _BATCH] for i in range(0, len(ids), _BATCH)]
         return np.concatenate([self._z(self._pictures.rows(some)) for some in batches] or [self._named[:0]])
 
+    def at(self, ids: Ids) -> Vector:
+        """The same of some pictures, by their names, too."""
+        return self.seen(ids) + np.float32(NAMED) * self.named(ids)
+
+    def said(self, hits: Ids, best: Ids, pictures: int) -> Said:
+        """What they say of a search, from its hits and the pictures that they say most of."""
+        best_cosines, cosines = self._cosines(best), self._cosines(hits)
+        return Said(
+            best=np.sort(self.at(best).astype(np.float64))[::-1][:BEST],
+            z=self.at(hits).astype(np.float64),
+            called=self.named(hits).astype(np.float64),
+            pictures=pictures,
+            understood=self.says,
+            is_class=self._is_class,
+            flat_art=self._pictures.flat_art if self.says else 0.0,
+            best_cosines=np.sort(best_cosines)[::-1][:BEST],
+            cosines=cosines,
+            usual_cosine=float(self._background.mean()) / self._part if self.says else 0.0,
+        )
+
+    @property
+    def _part(self) -> float:
+        """How much of an embedding's length is asked."""
+        network = self._state.embeddings.network if self._state.embeddings else None
+        return _PARTS.get(network or "", 1.0)
+
+    def _cosines(self, ids: Ids) -> NDArray[np.float64]:
+        """Of what is asked with some pictures."""
+        if not self.says:
+            return np.zeros(len(ids))
+        return self._pictures.rows(ids).cosines(self._asked).astype(np.float64) / self._part
+
     def best(self, k: int) -> Ids:
         """The k pictures that look most like it, and of those that are called so the k best."""
         called = self.ids[np.argsort(-self._named[self.ids], kind="stable")[:k]]
@@ -104,7 +136,7 @@ class WordScores:
     @property
     def _pictures(self) -> Pictures:
         if self._state.embeddings is None:
-            raise NoEmbeddingError("This index holds no descriptors of what pictures depict.")
+            raise NoEmbeddingError("This index holds no embeddings of what pictures depict.")
         return self._state.embeddings.pictures
 
     @cached_property
@@ -156,7 +188,7 @@ class WordScores:
 
 
 def score_words(state: SearchState, options: Options) -> WordScores | None:
-    """What the words of a search say of a view's pictures; None where there are none."""
+    """What the words of a search say of a state's pictures; None where there are none."""
     words = content_words(options.words or "")
     if not words:
         return None
@@ -171,25 +203,40 @@ def unused_words(words: str, *, drawn: bool) -> str:
     return f"No picture is called {words.strip()[:60]!r}, and nothing is known of how that looks: {found}."
 
 
-def search_words(state: SearchState, options: Options, heard: WordScores) -> Hits:
-    """The pictures that words alone find: those that are called so, then those that look so."""
+def search_words(state: SearchState, options: Options, word_scores: WordScores) -> Hits:
+    """The pictures that words alone find."""
     sketch = _nothing_drawn(options.words or "")
+    ids, said = rank_words(state, options, word_scores)
+    present, first_page, confidence = judge(models()["alone"], said)
+    shown = slice(options.offset, options.offset + options.k)
+    hits = [
+        _whole(state, sketch, rank, int(number), confidence=float(chance))
+        for rank, (number, chance) in enumerate(zip(ids, confidence, strict=True), 1)
+    ]
+    # No word is so well understood that its absence could be told.
+    verdict = LIKELY if first_page >= LIKELY_FROM else CLOSEST
+    return with_names(Hits(hits[shown], present, first_page, verdict), state, word_scores)
+
+
+def rank_words(state: SearchState, options: Options, word_scores: WordScores) -> tuple[Ids, Said]:
+    """The pictures that words alone find, those that are called so, then those that look so; and what words
+    say of them."""
     among = None if options.folder is None else state.folders.under(options.folder)
     rejected = np.array([state.number(name) for name in options.rejected], np.int64)
-    count = min(options.offset + options.k, len(state))
-    alone = _Alone(heard, among)
-    called = heard.ids[heard.named(heard.ids) >= (_CALLED if heard.says else 0)]
+    count = min(max(options.offset + options.k, JUDGED), len(state))
+    alone = _Alone(word_scores, among)
+    called = word_scores.ids[word_scores.named(word_scores.ids) >= (_CALLED if word_scores.says else 0)]
     called = called[~is_among(called, rejected) & (True if among is None else is_among(called, among))]
-    called = called[np.lexsort([-heard.seen(called), -heard.named(called)])]
+    called = called[np.lexsort([-word_scores.seen(called), -word_scores.named(called)])]
     looks = called[:0]
-    if heard.says and state.embeddings is not None:
+    if word_scores.says and state.embeddings is not None:
         background = default_expand(len(state)) if options.expand is None else options.expand
         looks = rerank(
             alone,
             state.embeddings.pictures,
             min(count + len(called), len(state) if among is None else len(among)),
             # Of a word that is no class, the first hits are too often something else.
-            expand=background if heard.meaning is not None and heard.meaning.is_class else 0,
+            expand=background if word_scores.meaning is not None and word_scores.meaning.is_class else 0,
             blend=0.0,
             exact=False,
             picked=[state.number(name) for name in options.picked],
@@ -198,31 +245,23 @@ def search_words(state: SearchState, options: Options, heard: WordScores) -> Hit
             threads=thread_count(options.threads),
         ).ids
     ids = np.concatenate([called, looks[~is_among(looks, called)]])[:count]
-    # Expansion orders by more than these; they fall all the same, as what orders hits shall.
-    confidence = np.sort(1 / (1 + np.exp(-_STEEP * (alone.at(ids).astype(np.float64) - _HALF))))[::-1]
-    hits = [
-        _whole(state, sketch, rank, int(number), confidence=float(chance))
-        for rank, (number, chance) in enumerate(zip(ids, confidence, strict=True), 1)
-    ]
-    present = float(confidence[0]) if len(ids) else 0.0
-    # No word is so well understood that its absence could be told.
-    verdict = LIKELY if present >= _LIKELY else CLOSEST
-    return with_names(Hits(hits[options.offset :], present, present, verdict), state, heard)
+    pictures = len(state) if among is None else len(among)
+    return ids, word_scores.said(ids, alone.best(BEST), pictures)
 
 
-def with_names(hits: Hits, state: SearchState, heard: WordScores) -> Hits:
+def with_names(hits: Hits, state: SearchState, word_scores: WordScores) -> Hits:
     """The same hits, those whose names matched with the word that did."""
-    return hits.others(replace(hit, matched=heard.matched(state.number(hit.id))) for hit in hits)
+    return hits.others(replace(hit, matched=word_scores.matched(state.number(hit.id))) for hit in hits)
 
 
-def by_names(shape: ShapeScores, heard: WordScores, count: int, rejected: Ids) -> tuple[Ids, Vector]:
+def by_names(shape: ShapeScores, word_scores: WordScores, count: int, rejected: Ids) -> tuple[Ids, Vector]:
     """The best pictures by the drawing's shape and by names, where nothing else is known: ids and scores."""
     n = len(shape.state)
     pool = np.arange(n) if shape.among is None else shape.among
     resemblance = shape.resemblance
     if len(pool) >= COMPARED:
         most = [] if resemblance is None else [resemblance.most()]
-        named = distinct(np.concatenate([shape.best(2 * count), heard.best(count), *most]))
+        named = distinct(np.concatenate([shape.best(2 * count), word_scores.best(count), *most]))
         pool = named[is_among(named, pool)]
     pool = pool[~is_among(pool, rejected)]
     background = np.arange(0, n, -(-n // _BACKGROUND))
@@ -232,24 +271,26 @@ def by_names(shape: ShapeScores, heard: WordScores, count: int, rejected: Ids) -
         seen = 0.0 if resemblance is None else np.float32(BLEND) * resemblance.at(ids)
         return _z(score, shaped) + seen
 
-    score = _z(drawn(pool, shape.at(pool)), drawn(background, shaped)) + np.float32(NAMED) * heard.named(pool)
+    score = _z(drawn(pool, shape.at(pool)), drawn(background, shaped)) + np.float32(
+        NAMED
+    ) * word_scores.named(pool)
     order = np.argsort(-score, kind="stable")[:count]
     return pool[order], score[order]
 
 
 class _Alone:
-    """Words where a drawing's shape is normalizer asked for; see `embeddings.expand.ShapeRanking`."""
+    """Words in the place of a drawing's shape; see `embeddings.expansion.ShapeRanking`."""
 
-    def __init__(self, heard: WordScores, among: Ids | None) -> None:
-        self._heard, self._among = heard, among
+    def __init__(self, word_scores: WordScores, among: Ids | None) -> None:
+        self._word_scores, self._among = word_scores, among
 
     def best(self, k: int) -> Ids:
         if self._among is None:
-            return self._heard.best(k)
+            return self._word_scores.best(k)
         return self._among[np.argsort(-self.at(self._among), kind="stable")[:k]]
 
     def at(self, ids: Ids) -> Vector:
-        return self._heard.seen(ids) + np.float32(NAMED) * self._heard.named(ids)
+        return self._word_scores.at(ids)
 
     whole = at
 
@@ -263,7 +304,7 @@ def _whole(state: SearchState, sketch: Sketch, rank: int, number: int, *, confid
         id=identifier,
         picture=state.path(number),
         score=0.0,
-        confidence=round(confidence, 6),
+        confidence=round(confidence, 9),
         scale=1.0,
         mirrored=False,
         rotation=0.0,
@@ -283,7 +324,7 @@ def _nothing_drawn(words: str) -> Sketch:
 
 
 def _asked(state: SearchState, meaning: Meaning) -> Vector | None:
-    """What to ask stored descriptors; None where a network's say nothing of classes."""
+    """What to ask stored embeddings; None where a network's say nothing of classes."""
     embeddings = state.embeddings
     if embeddings is None or embeddings.network is None:
         return None

@@ -30,7 +30,7 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from .. import __version__, system
-from ..errors import SketchseekError
+from ..errors import ClusterError, DamagedError, SketchseekError
 from ..sources.files import as_text
 from ..sources.sandbox import machine_failed
 from .archive import archive
@@ -239,9 +239,7 @@ class Service:
         except ValidationError as error:
             raise HTTPException(422, first_fault(error)) from None
         except SketchseekError as error:
-            if machine_failed(error):
-                raise
-            raise HTTPException(422, str(error)) from None
+            raise refused(error) from None
         except MultiPartException as error:
             raise HTTPException(400, error.message) from None
         except BusyDecoderError:
@@ -265,7 +263,7 @@ class Service:
         except (SupersededError, DisconnectedError):
             raise HTTPException(409, "A newer search of the same page took the place of this one.") from None
         except SketchseekError as error:
-            raise HTTPException(422, str(error)) from None
+            raise refused(error) from None
         finally:
             gone.cancel()
         base = str(request.base_url).rstrip("/")
@@ -288,7 +286,7 @@ class Service:
         except (ValueError, RecursionError):
             raise HTTPException(422, "strokes: Neither JSON nor an SVG.") from None
         except SketchseekError as error:
-            raise HTTPException(422, str(error)) from None
+            raise refused(error) from None
         if body.strokes is None:
             raise HTTPException(422, "strokes: Field required.")
         return Traced(body.strokes), options
@@ -341,7 +339,7 @@ class Service:
             self.metrics.turned_away("superseded" if isinstance(reason, SupersededError) else "disconnected")
             raise HTTPException(409, "A newer search of the same page took the place of this one.") from None
         except SketchseekError as error:
-            raise HTTPException(422, str(error)) from None
+            raise refused(error) from None
         finally:
             gone.cancel()
         for stage, seconds in stages.items():
@@ -467,7 +465,7 @@ class Service:
         try:
             network, patches = await self.off_loop(self.likeness, body)
         except SketchseekError as error:
-            raise HTTPException(422, str(error)) from None
+            raise refused(error) from None
         config = (await self.off_loop(self.library.ready)).config
         kind = "application/json" if "json" in request.headers.get("accept", "") else "image/png"
         try:
@@ -589,6 +587,12 @@ class OpenFileResponse(Response):
                     return
                 left -= len(piece)
                 await send({"type": "http.response.body", "body": piece, "more_body": left > 0})
+
+
+def refused(error: SketchseekError) -> Exception:
+    """What is raised for an error: a 422, unless the machine or the index is to blame and not the request."""
+    its_fault = not (isinstance(error, ClusterError | DamagedError) or machine_failed(error))
+    return HTTPException(422, str(error)) if its_fault else error
 
 
 def busy(what: str) -> HTTPException:

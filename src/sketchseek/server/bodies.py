@@ -190,7 +190,7 @@ class IndexBody(BaseModel):
     bytes: int
     preset: str | None
     detector: str | None
-    expansion: str | None = Field(description="Which descriptors for query expansion there are, if any.")
+    expansion: str | None = Field(description="Which network's embeddings there are, if any.")
     stronger: str | None = Field(None, description="What to type for a stronger network, where there is one.")
     version: int
     settings: dict[str, Any]

@@ -159,7 +159,7 @@ def _explain(
     patches: list[list[float]] | None,
     kind: str,
 ) -> bytes:
-    """settings : as the index's recipe has them. network, patches : what the server's network says of the
+    """settings : as the index's config has them. network, patches : what the server's network says of the
     two, as `explain` takes them.
     kind : image/png or application/json.
     """

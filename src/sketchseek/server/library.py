@@ -149,7 +149,7 @@ class Library:
         try:
             read = index.thumbnails(identifiers)
         except SketchseekError:
-            return  # one has just left the index; who asks for it will score_words so
+            return  # one has just left the index; who asks for it is told so
         for identifier, content in zip(identifiers, read, strict=True):
             self.cache.put(self._thumbnail_etag(index, identifier), content)
 

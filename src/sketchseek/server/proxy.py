@@ -1,4 +1,4 @@
-"""ProxyHeaders another web server: under a path of its own, and with headers that say who asks.
+"""Behind another web server: under a path of its own, and with headers that say who asks.
 
 Anybody can send such headers; they are believed from the addresses that the owner names, and dropped unread
 from everybody else.

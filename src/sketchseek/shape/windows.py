@@ -45,7 +45,7 @@ LEVELS: dict[float, tuple[Level, ...]] = {
 }
 """By the smallest share of a picture's longer side at which a thing shall be found."""
 MOST = {WHOLE: 1, 0.3: 12, 0.2: 48}
-"""Views of a picture, at most; those with the most contours stay."""
+"""Windows of a picture, at most; those with the most contours stay."""
 FEWEST = 20
 """A window with fewer points is empty."""
 GAPS = (5, 9, 14, 20)

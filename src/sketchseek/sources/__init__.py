@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ..errors import SketchseekError
-from ..plugins import find, plugins
+from ..plugins import made, plugins
 from .objects import Stat
 
 GROUP = "sketchseek.sources"
@@ -45,6 +45,34 @@ class Item:
         said = f"{self.stamp} {self.reference} {self.width} {self.height}".encode()
         number = int.from_bytes(hashlib.blake2b(said, digest_size=7).digest(), "big")
         return Stat(self.width * self.height, number)
+
+
+LONGEST_NAME = 4_000
+"""Characters of a name, a reference or a link: that of a file has as many."""
+LONGEST_TEXT = 500
+"""Characters of a label, or of what is said of rights."""
+LONGEST_SIDE = 10_000_000
+"""Pixels of a picture's side; what claims more says nothing."""
+
+
+def fault_of(item: object) -> str | None:
+    """What is wrong with a picture that a source lists; None where an index can keep it."""
+    if not isinstance(item, Item):
+        return f"{type(item).__name__} is no Item"
+    texts = (item.name, item.reference, item.stamp, item.label, item.rights, item.link)
+    if not all(isinstance(text, str) for text in texts):
+        return "what it says in words is no text"
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        return "what it says in words is no text"
+    if not 0 < len(item.name) <= LONGEST_NAME or len(item.link) > LONGEST_NAME:
+        return f"names have 1 to {LONGEST_NAME:,} characters, links as many at most"
+    if max(len(item.label), len(item.rights)) > LONGEST_TEXT:
+        return f"labels and rights have {LONGEST_TEXT} characters at most"
+    if not all(type(side) is int and 0 <= side <= LONGEST_SIDE for side in (item.width, item.height)):
+        return "widths and heights are whole numbers of pixels"
+    return None
 
 
 class Source(Protocol):
@@ -82,10 +110,9 @@ def schemes() -> set[str]:
 def source_of(root: str) -> Source:
     """What reads an address."""
     scheme = root.partition("://")[0]
-    factory = find(GROUP, scheme, _OURS)
-    if factory is None:
+    source: Source | None = made(GROUP, scheme, _OURS)
+    if source is None:
         raise SketchseekError(f"Nothing here reads {scheme}:// ({root}).")
-    source: Source = factory()
     return source
 
 

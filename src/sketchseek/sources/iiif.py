@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ..errors import SketchseekError
-from . import Item, Kept
+from . import LONGEST_NAME, LONGEST_SIDE, LONGEST_TEXT, Item, Kept
 from .http import Polite, may_lead
 
 SIDE = 1200
@@ -16,8 +16,6 @@ SIDE = 1200
 MAX_DEPTH = 8
 MAX_MANIFESTS = 100_000
 MAX_CANVASES = 20_000
-LONGEST = 10_000_000
-"""Pixels of a side; what claims more says nothing."""
 GONE = ("Delete", "Remove", "Move")
 STRANGE = (TypeError, ValueError, KeyError, AttributeError, IndexError, OverflowError, RecursionError)
 """What a document leads to that is otherwise than IIIF says."""
@@ -169,8 +167,8 @@ def _canvases(manifest: Json, url: str) -> Iterator[Json]:
             "stamp": "",
             "width": size[0],
             "height": size[1],
-            "label": label[:500],
-            "rights": (_rights(canvas) or rights)[:500],
+            "label": label[:LONGEST_TEXT],
+            "rights": (_rights(canvas) or rights)[:LONGEST_TEXT],
             "link": _home(canvas) or home or url,
         }
 
@@ -226,7 +224,7 @@ def _bytes(ask: Polite, address: str) -> bytes:
 
 def _side(value: Any) -> int:
     """A length in pixels; 0 where it is none that a picture has."""
-    return int(value) if isinstance(value, int | float) and 0 < value <= LONGEST else 0
+    return int(value) if isinstance(value, int | float) and 0 < value <= LONGEST_SIDE else 0
 
 
 def _sizes(service: Json) -> list[tuple[int, int]]:
@@ -242,7 +240,8 @@ def _list(value: Any) -> list[Any]:
 
 def _id(thing: Any) -> str:
     found = thing if isinstance(thing, str) else (thing.get("id") or thing.get("@id") or "")
-    return found if isinstance(found, str) and _ADDRESS.fullmatch(found) else ""
+    proper = isinstance(found, str) and len(found) <= LONGEST_NAME and _ADDRESS.fullmatch(found)
+    return found if proper else ""
 
 
 def _text(label: Any) -> str:

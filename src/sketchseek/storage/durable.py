@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from .. import system
 
@@ -38,6 +40,27 @@ def write_file(path: Path, content: bytes) -> None:
         replace_file(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def write_note(path: Path, value: Any) -> None:
+    """Write what fits JSON in one step and on disk, behind its checksum."""
+    from .checksum import digest
+
+    text = json.dumps(value).encode()
+    write_file(path, digest(text).hex().encode() + b"\n" + text)
+
+
+def read_note(path: Path) -> Any:
+    """What was written; ValueError where it is something else now. Older ones have no checksum."""
+    from .checksum import digest
+
+    content = path.read_bytes()
+    total, mark, text = content.partition(b"\n")
+    if content[:1] in (b"{", b"["):
+        return json.loads(content)
+    if not mark or total != digest(text).hex().encode():
+        raise ValueError(f"{path} is not what was written")
+    return json.loads(text)
 
 
 @contextmanager

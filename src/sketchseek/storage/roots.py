@@ -5,11 +5,10 @@ They are kept beside the table, and of an index in an object store on this machi
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Sequence
 
-from .durable import write_file
+from .durable import read_note, write_note
 from .location import Location
 
 NAME = "roots"
@@ -20,7 +19,7 @@ Roots = dict[bytes, tuple[str, ...]]
 def read_roots(location: Location) -> Roots:
     """Each with the patterns that were excluded; none where nobody noted any."""
     try:
-        noted = json.loads((location.folder / NAME).read_bytes())
+        noted = read_note(location.folder / NAME)
         return {os.fsencode(root): tuple(map(str, exclude)) for root, exclude in noted.items()}
     except (OSError, ValueError, AttributeError, TypeError):
         return {}
@@ -55,4 +54,4 @@ def _save(location: Location, before: Roots, now: Roots) -> None:
     if now != before:
         location.folder.mkdir(parents=True, exist_ok=True)
         words = {os.fsdecode(root): exclude for root, exclude in now.items()}
-        write_file(location.folder / NAME, json.dumps(words).encode())
+        write_note(location.folder / NAME, words)

@@ -33,7 +33,7 @@ METADATA_KEY = b"sketchseek"
 
 @dataclass(frozen=True)
 class Expansion:
-    """Which descriptor of pictures the expansion column holds, as float16.
+    """Which embedding of pictures the expansion column holds, as float16.
 
     tokens : the version of those in the tokens column; empty where none are wanted, None where nobody asked.
     token_bytes : their length.
@@ -49,17 +49,17 @@ class Expansion:
 
     @property
     def columns(self) -> tuple[str, str]:
-        """Those of the table that hold descriptors and tokens."""
+        """Those of the table that hold embeddings and tokens."""
         return f"expansion{self.slot}", f"tokens{self.slot}"
 
     def is_comparable(self, other: Expansion) -> bool:
-        """Whether these are descriptors of the same network."""
+        """Whether these are embeddings of the same network."""
         return (self.name, self.version) == (other.name, other.version)
 
 
 @dataclass(frozen=True)
 class IndexConfig:
-    """Everything that gave the vectors of an index. Two indexes compare when their recipes are equal."""
+    """Everything that gave the vectors of an index. Vectors of two indexes compare when these are equal."""
 
     preset: str
     settings: dict[str, Any]
@@ -69,7 +69,7 @@ class IndexConfig:
     detector_version: str
     expansion: Expansion | None = None
     min_object_size: float = MIN_OBJECT_SIZE
-    """The smallest share of a picture at which a thing shall be found: the views it gets (`shape.views`)."""
+    """The smallest share of a picture at which a thing is found: which windows it gets (`shape.windows`)."""
     successor: Expansion | None = None
     """What takes the place of `expansion` once every picture has it."""
 
@@ -111,7 +111,7 @@ class IndexConfig:
 
 
 def schema_number(text: str | bytes) -> int:
-    """The schema that a recipe in JSON belongs to."""
+    """The schema that a config in JSON belongs to."""
     schema = json.loads(text).get("schema")
     number = schema % WITH_SLOTS if isinstance(schema, int) else 0
     if number not in range(OLDEST_SCHEMA, SCHEMA_VERSION + 1):
@@ -156,9 +156,9 @@ def schema_of(config: IndexConfig) -> pa.Schema:
             pa.field("failure", pa.string()),  # why the picture could not be read; the rest is then empty
             pa.field("is_line_art", pa.bool_()),
             pa.field("thumbnail_sum", pa.int64()),
-            pa.field("windows", pa.binary()),  # codes of the views after the first, one after the other
+            pa.field("windows", pa.binary()),  # codes of the windows after the first, one after the other
             pa.field("window_frames", pa.binary()),  # the same of their frames, of four float32 each
-            pa.field("smallest", pa.float64()),  # what the views were made for
+            pa.field("smallest", pa.float64()),  # what the windows were made for
             pa.field(tokens, pa.binary()),  # what is where in the picture; all of one length
             pa.field("keywords", pa.string()),  # of the file's metadata, one a line; null: nobody looked
             # what the icon network sees, a byte a number; none: it is no such picture; null: nobody looked.

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
 from ..sources import Item
-from .durable import write_file
+from .durable import read_note, write_note
 from .location import Location
 
 NAME = "remote"
@@ -24,7 +23,7 @@ class Folder:
     def get(self, key: str) -> dict[str, Any] | None:
         """What was put under a key."""
         with suppress(OSError, ValueError):
-            value = json.loads((self._folder / self._name(key)).read_bytes())
+            value = read_note(self._folder / self._name(key))
             return value if isinstance(value, dict) else None
         return None
 
@@ -32,7 +31,7 @@ class Folder:
         """Remember it; where the disk is full, the next run asks again."""
         with suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True)
-            write_file(self._folder / self._name(key), json.dumps(value).encode())
+            write_note(self._folder / self._name(key), value)
 
     def note(self, root: str, items: list[Item]) -> None:
         """Remember what was listed at a root."""
@@ -43,7 +42,7 @@ class Folder:
         found: dict[str, Item] = {}
         for path in sorted(self._folder.glob("items-*.json")):
             with suppress(OSError, ValueError, TypeError, KeyError):
-                noted = json.loads(path.read_bytes())
+                noted = read_note(path)
                 found.update((one["name"], Item(**one)) for one in noted["items"])
         return found
 

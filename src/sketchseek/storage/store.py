@@ -480,11 +480,11 @@ class Store:
             self._committed(dataset)
 
     def set_expansion(self, expansion: Expansion) -> None:
-        """Say which descriptor the expansion column holds from now on."""
+        """Say which embedding the expansion column holds from now on."""
         self._set(expansion=expansion)
 
     def set_successor(self, successor: Expansion | None) -> None:
-        """Make room for what is to take the place of the descriptors; None gives that up.
+        """Make room for what is to take the place of the embeddings; None gives that up.
 
         Each step is a commit; cut short between them, the columns are leftovers, and the next turn takes
         them away.
@@ -622,7 +622,7 @@ def _opened(location: Location) -> lance.LanceDataset:
 
 
 def _words_of(dataset: lance.LanceDataset, location: Location) -> bytes:
-    """The recipe and schema as the table has them."""
+    """The config and schema as the table has them."""
     words: bytes | None = (dataset.schema.metadata or {}).get(METADATA_KEY)
     if words is None:
         raise OtherPlaceError(f"{location} holds a table that sketchseek did not make.")

@@ -41,6 +41,23 @@ class Parts:
             file.write(data)
         return {**self.add(kind, out.getvalue()), "unpacked": len(data)}
 
+    def add_pieces(
+        self, kind: str, pieces: Iterable[bytes], room: int = PACKED
+    ) -> tuple[list[dict[str, Any]], NDArray[np.int32]]:
+        """Write what there is of each picture, one after the other, into files; these, and each length."""
+        files, lengths = [], []
+        for run in packed(pieces, room):
+            files.append({**self.add(kind, b"".join(run)), "pictures": len(run)})
+            lengths += [len(piece) for piece in run]
+        return files, np.array(lengths, np.int32)
+
+
+def coded(column: list[str]) -> dict[str, Any] | None:
+    """Texts of which many are the same: the different ones, and which of them each is; -1 for none."""
+    values = sorted(set(column) - {""})
+    number = {value: i for i, value in enumerate(values)} | {"": -1}
+    return {"values": values, "of": [number[text] for text in column]} if values else None
+
 
 def distinct(codes: NDArray[np.int8]) -> tuple[NDArray[np.int8], NDArray[np.int32]]:
     """The rows without those that are there already, and for each row which of them it is.

@@ -12,7 +12,6 @@ import json
 from collections.abc import Iterator
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -28,14 +27,15 @@ from ..sources import Item, is_remote
 from ..storage.location import Location
 from ..storage.source_cache import items_of
 from .canvases import FOLDER, Canvases, checked_address
-from .parts import Parts, distinct, packed, put
+from .large import RECORDS, arranged, halved, is_large, neighbours_first, ordinary, records
+from .parts import Parts, coded, distinct, put
 from .published_names import SCHEMES, Label, labelled, published_names, read_labels
 
 if TYPE_CHECKING:
     from ..index import Index
     from ..progress import Progress
 
-FORMAT = "sketchseek site 1"
+FORMAT = "sketchseek site 2"
 MANIFEST = "index.json"
 ENGINES = ("sketchseek.wasm", "sketchseek-relaxed.wasm")
 POLICY = (
@@ -47,9 +47,12 @@ CODES_IN_A_PART = 1 << 21
 KEPT_OFFLINE = 16 * 2**20
 """Bytes of thumbnails that a browser keeps for when it is offline; beyond, it keeps those it has seen."""
 _BATCH = 512
+_LARGEST_SVG = 1 << 18
 _TITLE = "sketchseek: draw a shape, find it in your pictures"
 _HEAD = '<meta charset="utf-8">'
 _HEADING = "</svg>sketchseek</h1>"
+_COPY = "Copy path"
+_FOLDERS = "Only pictures of this folder, and of those in it."
 _STYLE = '<link rel="stylesheet" href="page/style.css">'
 
 
@@ -60,12 +63,14 @@ def publish(
     links: Path | None = None,
     title: str | None = None,
     iiif: str | None = None,
+    originals: bool = False,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Write the pictures of an index as a site that searches itself in the browser, into a folder of its own.
 
     links : a CSV or JSON of titles and links (`read_labels`). title : what the collection is called; None for
         what it was called when it was published there before, if it was.
+    originals : also publish the SVG files, for visitors to copy.
     iiif : the address at which the site will be, to write its pictures as canvases for viewers of IIIF, too.
     progress : told how many thumbnails of how many are written.
     """
@@ -77,33 +82,54 @@ def publish(
     if len(index) == 0:
         raise SketchseekError("There are no pictures in the index: there is nothing to publish.")
     state = index.state
-    paths = [state.path(i) for i in range(len(state))]
+    layout = EngineArrays.of(state)
+    different, which = distinct(layout.codes)
+    large = canvases is None and is_large(state, len(different))
+    embeddings = state.icon_codes if state.icons is not None else None
+    order = np.arange(len(state))
+    if large and embeddings is not None:
+        order = neighbours_first(embeddings)
+        embeddings = embeddings[order]
+    numbers = order.tolist()
+    paths = [state.path(i) for i in numbers]
     names = published_names(paths)
     shown, unused = labelled(paths, names, labels)
     items = items_of(Location(index.location)) if any(map(is_remote, paths)) else {}
     shown = _of_sources(items, paths, shown)
     parts = Parts(site)
-    layout = EngineArrays.of(state)
-    different, which = distinct(layout.codes)
+    pictures, rows = arranged(layout, order)
+    if large and embeddings is not None:
+        different = ordinary(layout, pictures, rows)
     rows_in_a_part = max(1, CODES_IN_A_PART // layout.codes.shape[1])
     codes = []
     for start in range(0, len(different), rows_in_a_part):
         some = different[start : start + rows_in_a_part]  # component after component, which packs better
         codes.append({**parts.add_packed("codes", some.T.tobytes()), "rows": len(some)})
-    icons = None
-    if state.icons is not None and state.icon_codes is not None:  # as the codes, component after component
-        embeddings = parts.add_packed("embeddings", state.icon_codes.T.tobytes())
-        icons = {"network": parts.add_packed("network", weights()), "embeddings": embeddings}
-    ids = [state.id(i) for i in range(len(state))]
-    thumbnails, places = _thumbnails(index, ids, parts, progress)
-    tables: list[np.ndarray[Any, Any]] = [layout.pictures, places, which, layout.frames, layout.synthetic]
-    begin = _beginning(index)
-    columns = {"picture": names, "title": [x.title for x in shown], "link": [x.link for x in shown]}
+    icons = kept = None
+    if embeddings is not None:  # as the codes, component after component
+        seen = halved(embeddings) if large else embeddings.T
+        packed_embeddings = parts.add_packed("embeddings", seen.tobytes())
+        icons = {"network": parts.add_packed("network", weights()), "embeddings": packed_embeddings}
+        if large:
+            kept, _ = parts.add_pieces("records", records(embeddings, layout, pictures, rows), RECORDS)
+    ids = [state.id(i) for i in numbers]
+    thumbnails, lengths = parts.add_pieces("thumbnails", _thumbnails(index, ids, progress))
+    svgs, svg_lengths = parts.add_pieces("originals", map(_svg_of, paths)) if originals else (None, None)
+    tables: list[np.ndarray[Any, Any]] = [pictures.T, lengths]
+    tables += [] if svg_lengths is None else [svg_lengths]
+    tables += [layout.synthetic] if large else [which, layout.frames, layout.synthetic]
+    begin = _beginning(index, np.argsort(order).tolist())
+    columns: dict[str, Any] = {
+        "picture": names,
+        "title": [x.title for x in shown],
+        "link": [x.link for x in shown],
+    }
     if canvases is not None:
         called_so = [label.title or name for label, name in zip(shown, names, strict=True)]
         columns |= canvases.write(index, paths, called_so, items)
         canvases.answer(index, [example["strokes"] for example in begin["examples"]])
         parts.written |= canvases.written
+    columns |= {"set": coded([x.set for x in shown]), "licence": coded([x.licence for x in shown])}
     manifest: dict[str, Any] = {
         "format": FORMAT,
         "title": title,
@@ -120,6 +146,8 @@ def publish(
         "tables": parts.add_packed("tables", b"".join(table.tobytes() for table in tables)),
         "names": parts.add_packed("names", _packed(columns)),
         "thumbnails": thumbnails,
+        "originals": svgs,
+        "records": kept,
         "begin": begin,
     }
     manifest["version"] = hashlib.blake2b(json.dumps(manifest).encode(), digest_size=8).hexdigest()
@@ -131,16 +159,20 @@ def publish(
     put(site / MANIFEST, shell[MANIFEST])  # last: from here on the new files are asked for
     _clean(site, before - parts.written)
     loaded = sum(part["bytes"] for part in [*codes, manifest["tables"], manifest["names"]])
+    later = [*(svgs or []), *(kept or [])]
     return {
         "site": str(site),
         "pictures": len(state),
-        "views": len(layout.codes),
+        "windows": len(layout.codes),
+        "views": len(layout.codes),  # the same by its earlier name
         "bytes": {
             "index": loaded + len(shell[MANIFEST]),
             "icons": sum(part["bytes"] for part in (icons or {}).values()),
             "thumbnails": sum(part["bytes"] for part in thumbnails),
+            "fetched when searched": sum(part["bytes"] for part in later),
             "page": sum(len(data) for data in code.values()),
         },
+        "large": kept is not None,
         "labelled": sum(label != Label() for label in shown),
         "unused_labels": unused,
     }
@@ -194,39 +226,43 @@ def _check_site(site: Path) -> tuple[set[str], str]:
     return set(), ""
 
 
-def _thumbnails(
-    index: Index, ids: list[str], parts: Parts, progress: Progress | None
-) -> tuple[list[dict[str, Any]], np.ndarray[Any, np.dtype[np.int32]]]:
-    """The thumbnails' files, and for each picture (n, 3): its file, and from where to where."""
-
-    def pieces() -> Iterator[bytes]:
-        for start in range(0, len(ids), _BATCH):
-            yield from index.thumbnails(ids[start : start + _BATCH])
-            if progress is not None:
-                progress(min(start + _BATCH, len(ids)), len(ids))
-
-    written, places = [], []
-    for number, run in enumerate(packed(pieces())):
-        ends = np.cumsum([0, *map(len, run)])
-        places += [(number, begin, end) for begin, end in pairwise(ends.tolist())]
-        written.append(parts.add("thumbnails", b"".join(run)))
-    return written, np.array(places, np.int32).reshape(-1, 3)
+def _thumbnails(index: Index, ids: list[str], progress: Progress | None) -> Iterator[bytes]:
+    for start in range(0, len(ids), _BATCH):
+        yield from index.thumbnails(ids[start : start + _BATCH])
+        if progress is not None:
+            progress(min(start + _BATCH, len(ids)), len(ids))
 
 
-def _beginning(index: Index) -> dict[str, Any]:
-    """Numbers of the pictures on the first page, and the drawings that are offered there."""
+def _svg_of(path: str) -> bytes:
+    """An SVG file, where it is one and still there."""
+    file = Path(path)
+    try:
+        return (
+            file.read_bytes()
+            if file.suffix.lower() == ".svg" and file.stat().st_size <= _LARGEST_SVG
+            else b""
+        )
+    except OSError:
+        return b""
+
+
+def _beginning(index: Index, published: list[int]) -> dict[str, Any]:
+    """Numbers of the pictures on the first page, and the drawings that are offered there.
+
+    published : the number of each picture in the site.
+    """
     from .examples import examples, shown_pictures, traced
 
     offered = examples(index, traced, expand=0, blend=0.0)  # visitors search by shape
     return {
-        "pictures": [picture["number"] for picture in shown_pictures(index)],
-        "examples": [{"number": one["number"], "strokes": one["strokes"]} for one in offered],
+        "pictures": [published[picture["number"]] for picture in shown_pictures(index)],
+        "examples": [{"number": published[one["number"]], "strokes": one["strokes"]} for one in offered],
     }
 
 
-def _packed(columns: dict[str, list[str]]) -> bytes:
+def _packed(columns: dict[str, Any]) -> bytes:
     """What the pictures are called, and whatever else there is of any of them, by columns."""
-    return json.dumps({name: column for name, column in columns.items() if any(column)}).encode()
+    return json.dumps({name: column for name, column in columns.items() if column and any(column)}).encode()
 
 
 def _code(title: str, engines: dict[str, bytes]) -> Iterator[tuple[str, bytes]]:
@@ -252,6 +288,8 @@ def _page(text: str, title: str) -> str:
         (_STYLE, f'{_STYLE}\n<link rel="stylesheet" href="page/published.css">'),
         (f"<title>{_TITLE}</title>", f"<title>{said}</title>"),
         (_HEADING, f"</svg>{said}</h1>"),
+        (_COPY, _COPY.replace("path", "name")),
+        (_FOLDERS, "Only these."),
     ):
         if before not in text:
             raise ValueError(f"the page has no {before!r} any more")

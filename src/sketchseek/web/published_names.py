@@ -7,7 +7,7 @@ import io
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,10 +23,12 @@ MOST_BYTES = 64 * 2**20
 
 @dataclass(frozen=True)
 class Label:
-    """What a visitor reads of a picture, and where a click leads; empty for none."""
+    """What a visitor reads of a picture, where a click leads, and what to choose by; empty for none."""
 
     title: str = ""
     link: str = ""
+    set: str = ""
+    licence: str = ""
 
 
 def published_names(paths: Sequence[str]) -> list[str]:
@@ -63,12 +65,15 @@ def read_labels(file: Path) -> dict[str, Label]:
     rows = _json_rows(text, file) if is_json else csv.DictReader(io.StringIO(text, newline=""))
     labels = {}
     for row in rows:
-        fields = {name: row.get(name) or "" for name in ("picture", "title", "link")}
+        fields = {name: row.get(name) or "" for name in ("picture", "title", "link", "set", "licence")}
         if not fields["picture"] or not all(isinstance(value, str) for value in fields.values()):
-            raise SketchseekError(f"{file} must say `picture`, and `title` or `link`, of each picture.")
+            raise SketchseekError(
+                f"{file} must say `picture`, and `title`, `link`, `set` or `licence`, of each picture."
+            )
         if urlsplit(fields["link"]).scheme not in SCHEMES:
             raise SketchseekError(f"{file} has a link that is not the address of a page: {fields['link']!r}.")
-        labels[fields["picture"]] = Label(fields["title"], fields["link"])
+        picture = fields.pop("picture")
+        labels[picture] = Label(**fields)
     return labels
 
 
@@ -90,7 +95,7 @@ def labelled(
         label = labels[key] if key is not None else Label()
         if key == volume and page is not None:
             at = f"#page={page}" if label.link and "#" not in label.link else ""
-            label = Label(label.title and f"{label.title}, page {page}", label.link + at)
+            label = replace(label, title=label.title and f"{label.title}, page {page}", link=label.link + at)
         found.append(label)
         used.update([key] if key is not None else [])
     return found, [key for key in labels if key not in used]
@@ -106,5 +111,7 @@ def _json_rows(text: str, file: Path) -> Iterable[dict[str, Any]]:
             {"picture": k, **(v if isinstance(v, dict) else {"link": v})} for k, v in document.items()
         ]
     if not all(isinstance(row, dict) for row in document):
-        raise SketchseekError(f"{file} must say `picture`, and `title` or `link`, of each picture.")
+        raise SketchseekError(
+            f"{file} must say `picture`, and `title`, `link`, `set` or `licence`, of each picture."
+        )
     return document  # type: ignore[no-any-return]

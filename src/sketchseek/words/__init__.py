@@ -4,8 +4,10 @@ from .directions import class_directions, query_vector
 from .keywords import read_keywords
 from .meaning import Dictionary, Meaning, content_words
 from .names import Named, NameIndex
+from .text import NAMES
 
 __all__ = [
+    "NAMES",
     "Dictionary",
     "Meaning",
     "NameIndex",

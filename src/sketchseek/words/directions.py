@@ -1,8 +1,8 @@
-"""Weights over ImageNet's classes -> a vector in the space of stored picture descriptors.
+"""Weights over ImageNet's classes -> a vector in the space of stored embeddings.
 
 The last layer of EfficientNet has a direction for each class, along which features of its pictures lie.
-Stored descriptors are those features, projected; the directions are brought there by the projection's
-inverse, so that a product with a descriptor is what the last layer would say.
+Stored embeddings are those features, projected; the directions are brought there by the projection's
+inverse, so that a product with an embedding is what the last layer would say.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ def directions_of(head: NDArray[np.float32], projection: NDArray[np.float32]) ->
 
 
 def query_vector(weights: NDArray[np.float32], network: str, dimension: int) -> NDArray[np.float32] | None:
-    """The vector, of length 1, to ask stored descriptors for; None where a network has no classes.
+    """The vector, of length 1, to ask stored embeddings for; None where a network has no classes.
 
     Parameters
     ----------
     weights : (classes,)
     network : str
-        By whose descriptors pictures are described; for ``dinov2``, EfficientNet's part of them is asked.
+        Whose embeddings the pictures have; for ``dinov2``, EfficientNet's part of them is asked.
     dimension : int
-        Length of a stored descriptor, the kind at its end not counted.
+        Length of a stored embedding, the kind at its end not counted.
     """
     if network not in TAUGHT:
         return None
     wanted = weights @ class_directions()
     before = dimension - len(wanted)
     if before != (len(wanted) if network == "dinov2" else 0):
-        return None  # descriptors of another version
+        return None  # embeddings of another version
     return unit(np.concatenate([np.zeros(before, np.float32), wanted]))
 
 

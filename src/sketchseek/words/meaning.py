@@ -10,44 +10,21 @@ from numpy.typing import NDArray
 
 from .spelling import Spelling
 from .table import WordTable, shipped_table
-from .text import stem, tokens
+from .text import COMMON, NAMES, stem, tokens
 
-MOST_WORDS = 16
+MOST_WORDS = int(NAMES["words"])
 """Words of a query that are looked at."""
 _PHRASE = 4  # words of the longest phrase that is looked up as one
 _SHORTEST_PART = 3  # letters of a part of a compound
 _LAST = 2.0  # weight of the last noun of a phrase that isn't known as one: a fire engine is an engine
 _NOTHING = 0.35  # of a strength: a word whose nearest class is this far says nothing
 _CLASS = 0.8  # a word that is this near to a class is its name, or that of its kind
-# What people put around the word that they mean.
-_COMMON = frozenset(
-    {
-        "a",
-        "an",
-        "and",
-        "any",
-        "as",
-        "at",
-        "by",
-        "for",
-        "from",
-        "in",
-        "is",
-        "my",
-        "of",
-        "on",
-        "or",
-        "our",
-        "some",
-    }
-    | {"that", "the", "this", "to", "with", "photo", "photos", "photograph", "picture", "pictures", "image"}
-)
 
 
 def content_words(text: str) -> list[str]:
     """The words of a query without what people put around them, unless there is nothing else."""
     words = tokens(text)[:MOST_WORDS]
-    return [word for word in words if word not in _COMMON] or words
+    return [word for word in words if word not in COMMON] or words
 
 
 @dataclass(frozen=True)

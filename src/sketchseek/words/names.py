@@ -17,16 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .spelling import SHORTEST, Spelling
-from .text import folded, stem, tokens
+from .text import NAMES, folded, stem, tokens
 
-MOST_WORDS = 16
+MOST_WORDS = int(NAMES["words"])
 """Words of a query that are looked at."""
 Ids = NDArray[np.int64]
-_NAME, _TITLE = 1.0, 0.9
-_FOLDER = (0.7, 0.5, 0.35)  # of the folders above a picture, the nearest first
-_STEM, _INSIDE = 0.95, 0.6  # the same without an ending; a part of a longer word
-_MISSPELLED = {1: 0.75, 2: 0.55}
-_CROWD = 0.1  # what the words beside the one that matched cost: umbrella.svg before umbrella-off.svg
+_NAME, _TITLE = NAMES["name"], NAMES["title"]
+# Of the folders above a picture, the nearest first.
+_FOLDER = (NAMES["folder"], NAMES["second folder"], NAMES["third folder"])
+_STEM, _INSIDE = NAMES["other ending"], NAMES["inside"]  # the same without an ending; a part of a longer word
+_MISSPELLED = {1: NAMES["one mistake"], 2: NAMES["two mistakes"]}
+_CROWD = NAMES[
+    "crowd"
+]  # what the words beside the one that matched cost: umbrella.svg before umbrella-off.svg
 _END = 0  # the number of the sign between names, which is no word
 _WORD = re.compile(r"[^\W\d_]+|\d+|\n")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")

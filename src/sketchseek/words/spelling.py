@@ -7,9 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-SHORTEST = 4
+from .text import NAMES
+
+SHORTEST = int(NAMES["short word"])
 """Shorter words have too many neighbours that mean something else."""
-_LONG = 8  # from so many letters on, two mistakes are forgiven
+_LONG = int(NAMES["long word"])  # from so many letters on, two mistakes are forgiven
 _LETTERS = 27  # a to z, and one place for all others
 
 
@@ -29,7 +31,7 @@ class Spelling:
         self._lengths = np.array([len(word) for word in words], np.int64)
         self._letters = _letters(words, self._lengths)
 
-    def near(self, word: str, most: int = 5) -> list[tuple[int, int]]:
+    def near(self, word: str, most: int = int(NAMES["near"])) -> list[tuple[int, int]]:
         """Words that this one may be meant for, by number, and how many mistakes: fewest first."""
         if len(word) < SHORTEST or not len(self._words):
             return []

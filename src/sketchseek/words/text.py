@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
+from typing import Any, Final
 
+from ..shape.engine import _engine
+
+_DESCRIPTION: Final[dict[str, Any]] = json.loads(_engine.description())
+NAMES: Final[dict[str, float]] = _DESCRIPTION["names"]
+"""What matches with names count, here and in a published site (src/cpp/search/constants.hpp)."""
+COMMON: Final = frozenset[str](_DESCRIPTION["common words"])
+"""What people put around the word that they mean."""
 LONGEST = 400
 """Characters of a query or of a name that are looked at."""
 _RUN = re.compile(r"[^\W\d_]+|\d+")

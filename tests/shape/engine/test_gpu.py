@@ -38,8 +38,8 @@ def query(settings: Settings, seed: int = 500, **options: Any) -> Query:
     return Query.of(random_curves(seed, closed=1), settings, **options)
 
 
-def assert_same_top(mine: GpuEngine, native: NativeEngine, asked: Query, k: int, **views: Any) -> None:
-    for got, wanted in zip(mine.top(asked, k, **views), native.top(asked, k, **views), strict=True):
+def assert_same_top(mine: GpuEngine, native: NativeEngine, asked: Query, k: int, **windows: Any) -> None:
+    for got, wanted in zip(mine.top(asked, k, **windows), native.top(asked, k, **windows), strict=True):
         np.testing.assert_array_equal(got, wanted)
 
 
@@ -104,15 +104,15 @@ def test_equal_scores_are_ordered_by_number(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize("candidates", [2048, 6])
-def test_views(monkeypatch: pytest.MonkeyPatch, candidates: int) -> None:
+def test_windows(monkeypatch: pytest.MonkeyPatch, candidates: int) -> None:
     monkeypatch.setattr(gpu, "CANDIDATES", candidates)
     rng = np.random.default_rng(1)
     groups = np.sort(rng.integers(0, 40, 150)).astype(np.int32)
     prior = rng.uniform(0.8, 1, 150).astype(np.float32)
     mine, native = engines(NEAR, 150, devices=[DEVICE, DEVICE])
     for k in (1, 5, 60):
-        for views in ({"groups": groups}, {"prior": prior}, {"groups": groups, "prior": prior}):
-            assert_same_top(mine, native, query(NEAR), k, **views)
+        for windows in ({"groups": groups}, {"prior": prior}, {"groups": groups, "prior": prior}):
+            assert_same_top(mine, native, query(NEAR), k, **windows)
     one_picture = np.zeros(150, np.int32)  # however many rows are looked at, there is only one
     assert_same_top(mine, native, query(NEAR), 3, groups=one_picture)
     with pytest.raises(ValueError, match="prior"):
@@ -145,7 +145,7 @@ def test_searches_that_come_meanwhile_share_a_pass(monkeypatch: pytest.MonkeyPat
     prior = np.random.default_rng(2).uniform(0.8, 1, 60).astype(np.float32)
     several = [query(NEAR, 500 + i, mirror=i != 2) for i in range(6)]
     asked = [(q, {} if i % 2 else {"prior": prior}) for i, q in enumerate(several)]
-    alone = [native.top(q, 6, **views) for q, views in asked]
+    alone = [native.top(q, 6, **windows) for q, windows in asked]
     passes: list[int] = []
     everybody_is_here = threading.Barrier(len(asked) + 1)
     candidates = mine._candidates

@@ -60,7 +60,7 @@ def start_of(found: Placement, query: Query, poses: int) -> Start:
     return Start(first, first + 2, found.mirrored, found.dx.astype(float), found.dy.astype(float), within)
 
 
-def assert_settles(
+def assert_refines(
     engine: NativeEngine, reference: ReferenceEngine, query: Query, atol: float = TOLERANCE
 ) -> None:
     """Off the grid, and where the energy is."""
@@ -111,7 +111,7 @@ def test_presets(build: str, preset: str, storage: str) -> None:
 def test_places_off_the_grid_and_energy(build: str, preset: str, storage: str) -> None:
     settings = Settings.preset(preset)
     engine, reference = (e(*made(settings, 19, storage), settings) for e in (NativeEngine, ReferenceEngine))
-    assert_settles(engine, reference, Query.of(random_curves(500, closed=1), settings))
+    assert_refines(engine, reference, Query.of(random_curves(500, closed=1), settings))
     blank = np.array([3])
     assert engine.energy(blank).sum() == 0
     query = Query.of(random_curves(500, closed=1), settings)
@@ -231,7 +231,7 @@ def test_the_pruned_top_is_the_exhaustive_one(build: str, preset: str) -> None:
 
 
 @pytest.mark.parametrize("preset", ["compact", "precise"])
-def test_the_pruned_top_of_views_is_the_exhaustive_one(build: str, preset: str) -> None:
+def test_the_pruned_top_of_windows_is_the_exhaustive_one(build: str, preset: str) -> None:
     """Wholes among their parts; pictures of many windows and of one; parts that beat their wholes."""
     settings = Settings.preset(preset)
     engine = NativeEngine(*mixtures(settings, 16_400), settings)

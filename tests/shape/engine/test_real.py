@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_native import assert_settles
+from test_native import assert_refines
 
 from reference.engine import ReferenceEngine
 from reference.kernels import InspectedEngine as NativeEngine
@@ -51,7 +51,7 @@ def test_engine_and_reference_agree(photos: list[Points], drawings: list[Points]
     codes = encode(vectors, settings)
     code_norms = norms(codes, settings)
     bytes_ = NativeEngine(codes, code_norms, settings)
-    assert_settles(bytes_, ReferenceEngine(codes, code_norms, settings), query)
+    assert_refines(bytes_, ReferenceEngine(codes, code_norms, settings), query)
     errors = np.abs([bytes_.scores(q) - native.scores(q) for q in (Query.of(d, settings) for d in drawings)])
     assert errors.max() < 0.005
     assert errors.mean() < 0.001

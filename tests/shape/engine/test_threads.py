@@ -59,7 +59,7 @@ def test_every_entry_point_answers_many_threads_as_it_does_one(
     tables = np.arange(128).astype(np.uint8).reshape(8, 16)
     groups, prior = np.arange(len(vectors)) // 3, np.where(np.arange(len(vectors)) % 3, 0.9, 1.0)
 
-    def settled(engine: NativeEngine) -> Placement:
+    def refined(engine: NativeEngine) -> Placement:
         found = engine.locate(query, ids)
         return engine.refine_pose(query, ids, start_of(found, query, len(query)), threads=3)
 
@@ -75,7 +75,7 @@ def test_every_entry_point_answers_many_threads_as_it_does_one(
         lambda e: vars(e.locate(query, ids, "binary", threads=2)),
         lambda e: vars(e.locate(query, ids, "binary-all", threads=2)),
         lambda e: vars(e.locate(query, ids, "local-all", threads=2)),
-        lambda e: vars(settled(e)),
+        lambda e: vars(refined(e)),
         lambda e: e.energy(ids, threads=3),
         lambda e: largest_sums(codes, tables, 2500, 20, threads=3),
         lambda e: select(its_norms[:, 0, 0], 20),

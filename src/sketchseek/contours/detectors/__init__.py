@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ArgumentError
-from ...plugins import find, plugins
+from ...plugins import made, plugins
 
 GROUP = "sketchseek.detectors"
 DETECTORS = ("neural", "structured:FILE", "canny")
@@ -46,10 +46,10 @@ def get_detector(name: str = "neural", device: str = "cpu") -> EdgeDetector:
     device : "cuda" runs `neural` on a graphics processor; our others know the processor alone.
     """
     kind, _, file = name.partition(":")
-    factory = find(GROUP, kind, _OURS)
-    if factory is None or (file and kind in _WITHOUT_FILE):
+    no_file = file and kind in _WITHOUT_FILE
+    detector: EdgeDetector | None = None if no_file else made(GROUP, kind, _OURS, file, device)
+    if detector is None:
         raise ArgumentError(
             f"There is no edge detector {name!r}; choose one of {', '.join(detector_names())}."
         )
-    detector: EdgeDetector = factory(file, device)
     return detector

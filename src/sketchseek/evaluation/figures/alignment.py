@@ -20,7 +20,7 @@ REACH = 120.0
 
 
 def draw(out: Path) -> None:
-    """Draw the figure with a shape planted in a made-up picture, at the scale that fits it best."""
+    """Draw the figure with a shape planted in a synthetic picture, at the scale that fits it best."""
     rng = np.random.default_rng(5)
     planted = plant(random_background(rng), rng)
     settings = Settings.preset("precise")

@@ -19,7 +19,7 @@ ROWS, HITS, PICTURES = 3, 4, 24
 
 
 def draw(out: Path) -> None:
-    """Draw the figure with shapes planted in made-up pictures: green frames are right, red ones wrong."""
+    """Draw the figure with shapes planted in synthetic pictures: green frames are right, red ones wrong."""
     rng = np.random.default_rng(11)
     detector = Canny()
     planted = [plant(random_background(rng), rng) for _ in range(PICTURES)]

@@ -20,7 +20,7 @@ PICTURES, HITS, SHARE = 240, 10, 0.1
 
 
 def draw(out: Path) -> None:
-    """Draw a point for each made-up picture: what the cheap look says of it, and its exact score."""
+    """Draw a point for each synthetic picture: what the cheap look says of it, and its exact score."""
     rng = np.random.default_rng(3)
     detector, settings = Canny(), Settings.preset("precise")
     planted = [plant(random_background(rng), rng) for _ in range(PICTURES)]

@@ -35,7 +35,7 @@ def draw(out: Path) -> None:
         panel.set_title("all of it" if of == 0 else f"a window of {(x1 - x0) / max(pixels.shape[:2]):.2g}")
         for spine in panel.spines.values():
             spine.set(color=colour, linewidth=2.5)
-    for x0, y0, x1, y1 in (state.frame for i, state in enumerate(found) if i not in chosen):
+    for x0, y0, x1, y1 in (window.frame for i, window in enumerate(found) if i not in chosen):
         panels[0].plot([x0, x1, x1, x0, x0], [y0, y0, y1, y1, y0], color="white", linewidth=0.7, alpha=0.7)
     panels[0].set(xlim=(-8, pixels.shape[1] + 8), ylim=(pixels.shape[0] + 8, -8))
     save(figure, out)

@@ -46,7 +46,7 @@ class Engine(Protocol):
     ) -> tuple[Ids, Scores]:
         """The k best of `scores`, in order, without computing all of them.
 
-        groups : (n,) the picture that each row is a view of, from 0; then the k best pictures are returned,
+        groups : (n,) the picture that each row is a window of, from 0; then the k best pictures are returned,
             each by its best row. Without them every row is a picture.
         prior : (n,) in (0, 1], what a row's score is multiplied with before it is compared, and returned.
         """

@@ -37,6 +37,11 @@ class RequestBatcher(Generic[Q, A]):
         self._busy = False
         self._changed = threading.Condition()
 
+    @property
+    def waiting(self) -> int:
+        """How many questions wait for the next answers."""
+        return len(self._line)
+
     def ask(self, kind: Hashable, question: Q) -> A:
         """The answer to one question; questions of equal kinds may be answered together."""
         mine: _Waiting[Q, A] = _Waiting(kind, question)

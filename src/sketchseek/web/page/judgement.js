@@ -27,11 +27,26 @@ export const farewell = (hits) => hits.every((hit) => hit.confidence >= CHANCE)
 export const support = ({ score, confidence }) =>
   Math.max(0, Math.min(1, (score - NO_SHAPE) / (SHAPE - NO_SHAPE))) * Math.min(1, 0.4 + 2 * confidence);
 
+const STYLE = "outlined?|filled?|solid|bold|thin|light|regular|duotone|linear|line|sharp|rounded?|twotone|two-tone|broken|bulk|16|20|24|28|32|48";
+const STYLED = new RegExp(`([-_ ](${STYLE}))+$`, "i"), STYLES = new RegExp(`^(${STYLE})$`, "i");
+
+/** Whether two icons of one set are one icon in two styles, by their names: `fill/bell.svg` and `bell-outline.svg`. */
+function isVariant(a, b) {
+  const [one, other] = [a, b].map(({ picture }) => {
+    const parts = picture.split("/"), file = parts.pop();
+    if (!/\.svg$/i.test(file)) return picture;
+    const plain = file.slice(0, -4).replace(STYLED, "");
+    return [...parts.filter((part) => !STYLES.test(part)), plain].join("/").toLowerCase();
+  });
+  return one === other;
+}
+
 /** Whether two hits show the same: copies, or an icon's outline and filled variant. */
 export function isSame(a, b) {
   const off = Math.max(...a.box.map((side, i) => Math.abs(side / a.width - b.box[i] / b.width)));
   const shape = Math.abs(a.width / a.height - b.width / b.height);
   const stem = ({ picture }) => picture.split("/").at(-1).replace(/([-_ ](filled?|outlined?|copy|\(\d+\)))*\.\w+$/i, "");
+  if (isVariant(a, b)) return true;
   return shape < 0.01 && a.mirrored === b.mirrored &&
     ((a.score > 0 && off < 0.002 && Math.abs(a.score - b.score) < 2e-4) || (off < 0.06 && stem(a) === stem(b)));
 }

@@ -30,6 +30,8 @@ const viewer = new Viewer(find("#viewer"), {
   say,
   picture: api.pictureURL,
   original: api.originalURL,
+  name: api.nameOf,
+  svg: api.original,
   thumbnail: api.thumbnailURL,
   contours: api.contoursURL,
   whyMissing: async (address) => {

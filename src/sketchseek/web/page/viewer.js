@@ -35,6 +35,7 @@ export class Viewer {
   #stage;
   #hits = [];
   #at = 0;
+  #svg = null; // of the hit, where there is any
   #doubted = null; // the hit whose picture was asked for twice
   #give;
 
@@ -42,7 +43,7 @@ export class Viewer {
    *  `contours` give addresses; `original` that of what "Open picture" opens, or null; `whyMissing(address)` says why one shows nothing; `more()` fetches further hits;
    *  `pick(hit, yes)` and `isPicked(hit)` select it; `say(text)` tells the visitor. `reveal(hit)` shows its file
    *  and `within(hit)` looks in its folder alone, `explain(hit)` says why it matched; `can(name)`
-   *  says whether these three can be done. */
+   *  says whether these three can be done. `name(hit)` is what "Copy" copies, `svg(hit)` its SVG document, if there are any. */
   constructor(dialog, give) {
     this.#dialog = dialog;
     this.#give = give;
@@ -51,7 +52,8 @@ export class Viewer {
     on(".close", "click", () => dialog.close());
     on(".previous", "click", () => this.#step(-1));
     on(".next", "click", () => this.#step(1));
-    on(".copy", "click", () => this.#copy());
+    on(".copy", "click", () => this.#copy(give.name?.(this.hit) ?? this.hit.picture, ".copy"));
+    on(".copy-svg", "click", () => this.#copy(this.#svg, ".copy-svg"));
     on(".reveal", "click", () => give.reveal(this.hit));
     on(".explain", "click", () => this.#explain());
     on(".within", "click", () => {
@@ -133,6 +135,12 @@ export class Viewer {
     const original = this.#give.original(hit);
     find(".original").hidden = !original;
     if (original) find(".original").href = original;
+    find(".copy-svg").hidden = true;
+    this.#give.svg?.(hit).then((svg) => {
+      if (hit !== this.hit || !svg) return;
+      this.#svg = svg;
+      find(".copy-svg").hidden = false;
+    }, () => {}); // without it, there is nothing to copy
     for (const deed of ["reveal", "within", "explain"]) find(`.${deed}`).hidden = !this.#give.can(deed);
     find(".pick input").checked = this.#give.isPicked(hit);
     find(".why").hidden = true;
@@ -211,11 +219,12 @@ export class Viewer {
     this.#stage.classList.toggle("dimmed", show);
   }
 
-  async #copy() {
-    const { picture } = this.hit;
+  /** Copy a text by a button that says what it is: "Copy path". */
+  async #copy(text, button) {
+    const what = this.#dialog.querySelector(button).textContent.replace("Copy ", "");
     try {
-      await navigator.clipboard.writeText(picture);
-      this.#give.say("Path copied");
+      await navigator.clipboard.writeText(text);
+      this.#give.say(`${what[0].toUpperCase()}${what.slice(1)} copied`);
     } catch {
       getSelection().selectAllChildren(this.#dialog.querySelector(".path"));
       this.#give.say("Press Ctrl+C to copy the path");

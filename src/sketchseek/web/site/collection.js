@@ -1,9 +1,9 @@
 // A published collection: opened from its files, searched in a worker, its thumbnails taken out of their parts.
 import { annotationPage } from "./annotations.js";
+import { Pieces } from "./engine/pieces.js";
 import { placed } from "./page/geometry.js";
 
 const HERE = new URL(".", import.meta.url);
-const PARTS_KEPT = 64; // files of thumbnails that stay in memory
 const MOST_WORKERS = 4; // that scan a large collection together
 
 /** What went wrong, as a sentence. status: 422 for a drawing that cannot be searched for, 0 where nobody answered. */
@@ -118,7 +118,8 @@ export class Collection {
   #turns = new Turns();
   #seen = null; // the promise that the icon network comes
   #sees = false; // it has
-  #parts = new Map(); // number -> promise of a Blob, the least recently used first
+  #thumbnails;
+  #originals; // null where pictures are not published themselves
   #shown = new Map(); // picture -> promise of an address
 
   constructor(site, line, others, index) {
@@ -126,6 +127,9 @@ export class Collection {
     this.#line = line;
     this.#others = others;
     this.#index = index;
+    const together = index.isLarge ? 1 : Infinity; // a request for each, or for whole files of them
+    this.#thumbnails = new Pieces(site, index.thumbnails, index.lengths[0], together);
+    this.#originals = index.originals && new Pieces(site, index.originals, index.lengths[1], together);
   }
 
   get pictures() { return this.#index.pictures; }
@@ -150,22 +154,34 @@ export class Collection {
   /** Whether all that was published has a say in searches. */
   get isWhole() { return this.#sees || !this.#index.sees; }
 
+  /** The sets of icons and the licences that `only` may name, each with how many pictures: { set: [[name, count], ...], licence }. */
+  get choices() {
+    return Object.fromEntries(["set", "licence"].map((column) => {
+      const { values, of } = this.#index.labels[column] ?? { values: [], of: [] };
+      const counts = values.map(() => 0);
+      for (const number of of) if (number >= 0) counts[number]++;
+      return [column, values.map((value, i) => [value, counts[i]]).sort(([a], [b]) => a.localeCompare(b))];
+    }));
+  }
+
   /** The best k pictures after the first `offset` for strokes [[[x, y], ...], ...], as `search --json` gives them.
+   *  words: what is looked for, beside strokes or without any. only: { set, licence }, to look among these alone.
    *  turn: degrees either way, or "any". hasty: by shape alone, while what else there is has not come yet. A search that is
    *  overtaken by a newer one rejects with an AbortError. */
-  async search(strokes, { k = 20, offset = 0, mirror = true, turn = 0, hasty = false } = {}) {
+  async search(strokes, { k = 20, offset = 0, mirror = true, turn = 0, hasty = false, words = "", only = null } = {}) {
     const whole = this.see().catch(() => false); // without it, by shape alone
-    if (!hasty) await whole;
+    if (!hasty && strokes?.length) await whole;
     const started = performance.now();
-    const lines = strokes.map((stroke) => Array.from(stroke, ([x, y]) => [Number(x), Number(y)]));
+    const lines = (strokes ?? []).map((stroke) => Array.from(stroke, ([x, y]) => [Number(x), Number(y)]));
     const degrees = turn === "any" ? 180 : Number(turn);
     const query = { strokes: lines, k, offset, mirror, turn: degrees };
+    const inParts = this.#others.length > 0 && lines.length > 0 && !only;
     const answer = await this.#turns.take(async () =>
-      this.#line.ask("search", { ...query, rows: this.#others.length ? await this.#scanned(query) : null }));
+      this.#line.ask("search", { ...query, words, only, rows: inParts ? await this.#scanned(query) : null }));
     const hits = this.#hits(answer, offset, lines);
     return {
       pictures: this.pictures, present: rounded(answer.present, 6), first_page: rounded(answer.firstPage, 6),
-      verdict: answer.verdict, hits, took_ms: performance.now() - started,
+      verdict: answer.verdict, hits, took_ms: performance.now() - started, ...(answer.note && { note: answer.note }),
     };
   }
 
@@ -180,7 +196,7 @@ export class Collection {
     return found.map(([row]) => row);
   }
 
-  #hits({ places, fields }, offset, strokes) {
+  #hits({ places, fields, matched }, offset, strokes) {
     const hits = [];
     for (let at = 0; at < places.length; at += fields.length) {
       const { hit, picture, score, confidence, scale, mirrored, rotation, dx, dy, x0, y0, x1, y1 } =
@@ -193,8 +209,8 @@ export class Collection {
       if (hits[hit]) hits[hit].also.push(place);
       else {
         hits[hit] = {
-          rank: offset + hit + 1, ...this.#known(picture), ...place, confidence: rounded(confidence, 6),
-          dx: rounded(dx, 3), dy: rounded(dy, 3), also: [],
+          rank: offset + hit + 1, ...this.#known(picture), ...place, confidence: rounded(confidence, 9),
+          dx: rounded(dx, 3), dy: rounded(dy, 3), also: [], ...(matched?.[picture] && { matched: matched[picture] }),
         };
       }
     }
@@ -206,6 +222,10 @@ export class Collection {
     const { labels, sizes } = this.#index;
     const known = { id: String(number), picture: labels.picture[number], width: sizes[4 * number], height: sizes[4 * number + 1] };
     if (labels.title?.[number]) known.title = labels.title[number];
+    for (const column of ["set", "licence"]) {
+      const { values, of } = labels[column] ?? { of: [] };
+      if (of[number] >= 0) known[column] = values[of[number]];
+    }
     if (labels.link?.[number]) known.link = new URL(labels.link[number], this.#site).href;
     return known;
   }
@@ -220,29 +240,17 @@ export class Collection {
   thumbnail({ id }) {
     let address = this.#shown.get(id);
     if (!address) {
-      address = this.#slice(Number(id)).then((blob) => URL.createObjectURL(blob));
+      address = this.#thumbnails.one(Number(id)).then((bytes) => URL.createObjectURL(new Blob([bytes], { type: "image/webp" })));
       address.catch(() => this.#shown.delete(id)); // to be asked for again
       this.#shown.set(id, address);
     }
     return address;
   }
 
-  async #slice(number) {
-    const [part, begin, end] = this.#index.places.subarray(3 * number, 3 * number + 3);
-    let blob = this.#parts.get(part);
-    this.#parts.delete(part);
-    blob ??= fetch(new URL(this.#index.thumbnails[part], this.#site)).then((response) => {
-      if (!response.ok) throw new Problem(`The thumbnails are missing (${response.status}).`, response.status);
-      return response.blob();
-    });
-    this.#parts.set(part, blob);
-    if (this.#parts.size > PARTS_KEPT) this.#parts.delete(this.#parts.keys().next().value);
-    try {
-      return (await blob).slice(begin, end, "image/webp");
-    } catch (problem) {
-      this.#parts.delete(part);
-      throw problem;
-    }
+  /** The SVG document of a hit, where those were published; null otherwise. */
+  async original({ id }) {
+    const bytes = await this.#originals?.one(Number(id));
+    return bytes?.length ? new TextDecoder().decode(bytes) : null;
   }
 
   /** Ends the workers; the collection cannot be searched any more. */

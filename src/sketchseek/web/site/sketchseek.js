@@ -37,12 +37,12 @@ const MARKUP = `
 
 /** A sheet to draw on, and what is found.
  *
- *  src: where the collection is published. k: how many hits (12). mirror="off", turn="any" or degrees: see
+ *  src: where the collection is published. k: how many hits (12). mirror="off", turn="any" or degrees, words="...": see
  *  `Collection.search`. Events: "ready" once the collection is open, "hits" with an answer, "hit" when somebody chooses
  *  one (`detail` is it; its link is followed unless that is prevented), "problem". Slot "empty": what is shown before
  *  anything is drawn. Parts: sheet, paper, tools, button, answers, status, hits, hit, picture, name. */
 export class SketchSeek extends HTMLElement {
-  static observedAttributes = ["src", "k", "mirror", "turn"];
+  static observedAttributes = ["src", "k", "mirror", "turn", "words"];
   #find;
   #pad;
   #opening = null; // promise of the collection at `src`
@@ -111,13 +111,14 @@ export class SketchSeek extends HTMLElement {
     this.#find("#clear").disabled = !strokes.length;
     this.#find("slot").hidden = strokes.length > 0;
     const mine = ++this.#asked;
-    if (!strokes.length || !this.#opening) {
+    const words = this.getAttribute("words") ?? "";
+    if (!(strokes.length || words) || !this.#opening) {
       this.#find("ol").replaceChildren();
       this.#say("");
       return;
     }
     const turn = this.getAttribute("turn") ?? 0;
-    const options = { k: Number(this.getAttribute("k") ?? 12), mirror: this.getAttribute("mirror") !== "off", turn };
+    const options = { words, k: Number(this.getAttribute("k") ?? 12), mirror: this.getAttribute("mirror") !== "off", turn };
     try {
       const collection = await this.#opening;
       const hasty = !collection.isWhole;

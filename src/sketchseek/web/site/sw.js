@@ -35,13 +35,19 @@ addEventListener("fetch", (event) => {
   const answer = async () => {
     const cache = await caches.open(CACHE);
     const isPage = request.mode === "navigate" && address.pathname.replace(/index\.html$/, "") === new URL(registration.scope).pathname;
-    const kept = await cache.match(isPage ? "./" : request, { ignoreSearch: isPage });
+    const kept = await cache.match(isPage ? "./" : request.url, { ignoreSearch: isPage });
     if (kept) return kept;
     const response = await fetch(request);
-    if (response.status === 200 && address.pathname.includes("/data/")) {
-      event.waitUntil(cache.put(request, response.clone()).catch(() => {})); // where there is room to keep it
-    }
+    if ([200, 206].includes(response.status) && address.pathname.includes("/data/")) event.waitUntil(keepAnswer(cache, request, response.clone()));
     return response;
   };
   event.respondWith(answer());
 });
+
+/** Keep an answer where there is room. A part of a file, which has an address of its own (engine/pieces.js), is kept as a whole one. */
+async function keepAnswer(cache, request, response) {
+  const isPart = request.headers.has("range");
+  if (isPart !== (response.status === 206)) return;
+  const kept = isPart ? new Response(await response.arrayBuffer(), { headers: { "content-type": "application/octet-stream" } }) : response;
+  await cache.put(request.url, kept).catch(() => {});
+}

@@ -1,8 +1,17 @@
 // The worker in which a published collection is searched: it fetches the index in parts, opens it in the engine, and
 // answers one search at a time. Whatever a file claims is compared with what it holds before it is used.
+//
+// Of a large collection the codes stay on the host: what the icon network sees in each picture, in half a byte a number, says
+// which pictures a search looks at, and their codes come by range requests.
+import { Names } from "./names.js";
+import { Pieces } from "./pieces.js";
 
-const FORMAT = "sketchseek site 1";
+const FORMAT = "sketchseek site 2";
+const HALVES = 64; // bytes of what the icon network sees in a picture, in half a byte a number
 const MOST_BYTES = 2 ** 30; // what an index may take in memory
+const BLOCK = 16; // pictures of a large collection whose records come together
+const SHORTLIST = 160; // pictures of a large collection that a search looks at
+const NAMED = 100; // and so many of those whose names match best
 const WORTH_PARTING = 2 ** 24; // bytes of codes from which on several workers are faster than one
 // The smallest module with a relaxed instruction: whether it is one says whether the browser has them.
 const RELAXED = new Uint8Array([
@@ -20,6 +29,9 @@ let meaning = null; // what its numbers mean: `describe_core` of the engine
 let asked = false; // somebody has searched
 let seeing = null; // the promise that the icon network and the pictures' embeddings come, once somebody wants them
 let icons = null; // where they are: { site, network, embeddings, pictures }
+let labelled = null; // names and other labels of the pictures, by columns
+let names = null; // the same, to be found by words: made when some are first searched for
+let large = null; // of a large collection: { records, sizes, dimensions }
 
 class Unfit extends Error {} // with a sentence for the person at the page
 
@@ -81,17 +93,23 @@ function checked(manifest) {
   const { pictures, rows, different, dimensions, synthetic, codes, tables, names, thumbnails } = manifest;
   const isFile = (part) => /^data\/[a-z]+-[0-9a-f]+\.bin$/.test(part?.file) && whole(part.bytes, MOST_BYTES);
   const isPacked = (part) => isFile(part) && whole(part.unpacked, MOST_BYTES);
+  const arePieces = (list) => Array.isArray(list) && list.every((part) => isFile(part) && whole(part.pictures, pictures)) &&
+    list.reduce((sum, part) => sum + part.pictures, 0) === pictures;
   require(whole(pictures, 1e8) && whole(rows, 1e8) && whole(dimensions, 1e5) && whole(synthetic, 1000), sentence);
   require(whole(different, rows), sentence);
-  require(Array.isArray(codes) && Array.isArray(thumbnails) && thumbnails.every(isFile), sentence);
+  require(Array.isArray(codes) && arePieces(thumbnails), sentence);
+  for (const name of ["records", "originals"]) require(arePieces((manifest[name] ??= null) ?? thumbnails), sentence);
+  const isLarge = Boolean(manifest.records);
   require([...codes, tables, names].every(isPacked), sentence);
   manifest.icons ??= null; // a collection of something else, or published before there were any
   require(!manifest.icons || [manifest.icons.network, manifest.icons.embeddings].every(isPacked), sentence);
   require(!manifest.icons || manifest.icons.embeddings.unpacked % pictures === 0, sentence);
-  require((rows + synthetic) * dimensions <= MOST_BYTES, "The index is too large for a browser.");
+  require(!isLarge || manifest.icons?.embeddings.unpacked === pictures * HALVES, sentence);
+  require(((isLarge ? different : rows) + synthetic) * dimensions <= MOST_BYTES, "The index is too large for a browser.");
   const sizes = codes.every((part) => whole(part.rows, different) && part.unpacked === part.rows * dimensions);
   require(sizes && codes.reduce((sum, part) => sum + part.rows, 0) === different, sentence);
-  require(tables.unpacked === pictures * 28 + rows * 20 + synthetic * dimensions, sentence);
+  const lengths = manifest.originals ? 8 : 4;
+  require(tables.unpacked === pictures * (16 + lengths) + (isLarge ? 0 : rows * 20) + synthetic * dimensions, sentence);
   for (const list of [manifest.settings, manifest.model]) {
     require(Array.isArray(list) && list.length < 1e5 && list.every(Number.isFinite), sentence);
   }
@@ -126,7 +144,13 @@ function labels(bytes, count) {
   // A link that is a script would run in the page.
   const isSafe = (link) => !link || /^(https?:|[^:]*$|[^:]*[/?#])/i.test(link);
   require(!columns.link || columns.link.every(isSafe), "The index has a link that is not the address of a page.");
-  return { picture: columns.picture, title: columns.title ?? null, link: columns.link ?? null, canvas: columns.canvas ?? null, manifest: columns.manifest ?? null };
+  for (const name of ["set", "licence"]) {
+    const { values, of } = columns[name] ?? { values: [], of: Array(count).fill(-1) };
+    require(Array.isArray(values) && values.every((text) => typeof text === "string") && Array.isArray(of) && of.length === count &&
+      of.every((number) => Number.isInteger(number) && number >= -1 && number < values.length), sentence);
+  }
+  const { picture, title = null, link = null, canvas = null, manifest = null, set = null, licence = null } = columns;
+  return { picture, title, link, canvas, manifest, set, licence };
 }
 
 async function start() {
@@ -234,13 +258,16 @@ async function open({ site, workers, most }) {
   const manifest = checked(await response.json().catch(() => {
     throw new Unfit("The index's description is not one.");
   }));
-  const { pictures, rows, dimensions, synthetic } = manifest;
-  const files = [...manifest.codes, manifest.tables, manifest.names];
+  const { pictures, dimensions, synthetic } = manifest;
+  const isLarge = Boolean(manifest.records);
+  const files = [...manifest.codes, manifest.tables, manifest.names, ...(isLarge ? Object.values(manifest.icons) : [])];
   const total = files.reduce((sum, part) => sum + part.bytes, 0);
   let come = 0;
   const tell = (more) => postMessage({ progress: (come += more) / total });
   const bytesOf = async (part) => unpacked(await fetched(new URL(part.file, site), part.bytes, tell), part.unpacked);
-  const [module, tables, names, ...codes] = await Promise.all([
+  icons = manifest.icons && { ...manifest.icons, site, pictures };
+  const seen = isLarge ? Promise.all([manifest.icons.network, manifest.icons.embeddings].map(bytesOf)) : null;
+  const [module, tables, called, ...codes] = await Promise.all([
     start(), bytesOf(manifest.tables), bytesOf(manifest.names), ...manifest.codes.map(bytesOf),
   ]);
   engine = module;
@@ -252,43 +279,55 @@ async function open({ site, workers, most }) {
     at += count * Type.BYTES_PER_ELEMENT;
     return values;
   };
-  const sizes = next(Int32Array, pictures * 4);
-  const places = next(Int32Array, pictures * 3);
-  const which = next(Int32Array, rows);
-  require(which.every((code) => code >= 0 && code < manifest.different), "The index's description is not one.");
-  const stored = laidOut(codes, manifest, which);
-  const frames = filled(Float32Array, next(Float32Array, rows * 4));
-  const empty = filled(Int8Array, next(Int8Array, synthetic * dimensions));
-  const lengths = manifest.thumbnails.map((part) => part.bytes);
-  for (let i = 0; i < places.length; i += 3) {
-    const [part, begin, end] = places.subarray(i, i + 3);
-    require(begin >= 0 && begin <= end && end <= (lengths[part] ?? -1), "The index's thumbnails are damaged.");
-  }
+  const columns = next(Int32Array, pictures * 4);
+  const sizes = columns.map((_, i) => columns[(i % 4) * pictures + Math.floor(i / 4)]);
+  const lengths = [next(Int32Array, pictures), manifest.originals && next(Int32Array, pictures)];
+  [manifest.thumbnails, manifest.originals].forEach((parts, i) =>
+    require(!parts || Pieces.fit(parts, lengths[i]), "The index's thumbnails are damaged."));
   require(dimensions === (2 * manifest.settings[0] - 1) ** 2 * (2 * manifest.settings[1] - 1),
     "The index's description is not one.");
-  opened(manifest, { sizes, frames, stored, empty });
-  icons = manifest.icons && { ...manifest.icons, site, pictures };
-  const count = workers ?? (rows * dimensions >= WORTH_PARTING ? most : 1);
-  setTimeout(warmUp, 100);
+  // Of a large collection, the first rows of some pictures say what an ordinary score is.
+  const rows = isLarge ? manifest.different : manifest.rows;
+  const which = isLarge ? Int32Array.from({ length: rows }, (_, i) => i) : next(Int32Array, rows);
+  require(which.every((code) => code >= 0 && code < manifest.different), "The index's description is not one.");
+  const stored = laidOut(codes, { ...manifest, rows }, which);
+  const frames = filled(Float32Array, isLarge ? new Float32Array(rows * 4) : next(Float32Array, rows * 4));
+  const empty = filled(Int8Array, next(Int8Array, synthetic * dimensions));
+  opened(manifest, { sizes: isLarge ? new Int32Array(rows * 4).fill(1) : sizes, frames, stored, empty });
+  labelled = { ...labels(called, pictures), sizes };
+  if (isLarge) {
+    const length = (_, i) => recordBytes(sizes[4 * i + 3], dimensions);
+    const records = Int32Array.from({ length: pictures }, length);
+    require(Pieces.fit(manifest.records, records), "The index's description is not one.");
+    large = { records: new Pieces(site, manifest.records, records, BLOCK), sizes, dimensions };
+    await see(seen);
+  }
+  const count = workers ?? (!isLarge && rows * dimensions >= WORTH_PARTING ? most : 1);
+  if (!isLarge) setTimeout(warmUp, 100);
   return {
-    slices: count > 1 ? slices(manifest, sizes, { frames, stored }, count) : [],
-    pictures, sees: Boolean(icons), title: String(manifest.title ?? ""), version: String(manifest.version ?? ""), sizes, places, begin: manifest.begin,
-    thumbnails: manifest.thumbnails.map((part) => part.file), labels: labels(names, pictures),
+    slices: count > 1 && !isLarge ? slices(manifest, sizes, { frames, stored }, count) : [],
+    pictures, sees: Boolean(icons) && !isLarge, isLarge, title: String(manifest.title ?? ""), version: String(manifest.version ?? ""),
+    sizes, lengths, begin: manifest.begin, thumbnails: manifest.thumbnails, originals: manifest.originals, labels: { ...labelled, sizes: null },
   };
 }
 
 /** What the icon network says is part of every search from when this is done. False where there is none to come. */
-function see() {
+function see(coming = null) {
   if (!icons) return false;
   seeing ??= (async () => {
     const { network, embeddings, site, pictures } = icons;
     const bytesOf = async (part) => unpacked(await fetched(new URL(part.file, site), part.bytes, () => {}), part.unpacked);
-    const [weights, columns] = await Promise.all([network, embeddings].map(bytesOf));
+    const [weights, columns] = await (coming ?? Promise.all([network, embeddings].map(bytesOf)));
     const [learned, packed] = [weights, columns].map((bytes) => filled(Uint8Array, bytes));
-    const rows = array(Int8Array, columns.length), all = filled(Int32Array, Int32Array.from({ length: pictures }, (_, i) => i));
-    engine.lay_out(packed.at, 0, pictures, columns.length / pictures, all.at, pictures, rows.at);
+    const given = [learned, packed];
+    const rows = array(Int8Array, pictures * 2 * HALVES);
+    if (coming) engine.widen(packed.at, columns.length, rows.at);
+    else {
+      given.push(filled(Int32Array, Int32Array.from({ length: pictures }, (_, i) => i)));
+      engine.lay_out(packed.at, 0, pictures, columns.length / pictures, given[2].at, pictures, rows.at);
+    }
     const fault = sentence(engine.open_icons(learned.at, learned.count, rows.at, pictures));
-    for (const { at } of [learned, packed, all]) engine.release(at);
+    for (const { at } of given) engine.release(at);
     require(!fault, fault);
     return true;
   })();
@@ -310,23 +349,137 @@ function ask(call, { strokes, k, offset, mirror, turn }, ...more) {
   }
 }
 
-/** Places of the best pictures, a number for each of `fields`, the chances that the thing is there at all and that the first
- *  page has it, and what is said of both. rows: what the
- *  workers that scan have found. */
-function search({ rows, ...query }) {
-  asked = true;
-  const given = rows && filled(Int32Array, rows);
-  try {
-    ask(engine.search, query, given?.at ?? 0, given?.count ?? 0);
-  } finally {
-    if (given) engine.release(given.at);
-  }
+/** What the engine has said: places of the best pictures, a number for each of `fields`, the chances that the thing is there at
+ *  all and that the first page has it, and what is said of both. `numberOf`: the picture that the engine calls by a number. */
+function answered(numberOf = (number) => number) {
   const count = engine.places_count() * meaning.place.length;
   const places = new Float64Array(engine.memory.buffer, unsigned(engine.places()), count).slice();
+  const picture = meaning.place.indexOf("picture");
+  for (let at = picture; at < places.length; at += meaning.place.length) places[at] = numberOf(places[at]);
   return {
     present: engine.present(), firstPage: engine.first_page(), verdict: meaning.verdicts[engine.verdict()], places,
     fields: meaning.place,
   };
+}
+
+/** Do something with arrays in the engine's memory, which are gone afterwards; null stays null. */
+function lent(arrays, use) {
+  const made = arrays.map((values) => values && filled(values.constructor, values));
+  try {
+    return use(made.map((one) => one?.at ?? 0));
+  } finally {
+    for (const one of made) if (one) engine.release(one.at);
+  }
+}
+
+/** The numbers of the pictures of a set or under a licence, ascending; null for all. */
+function amongOf(only) {
+  const wanted = Object.entries(only ?? {}).filter(([, value]) => value);
+  if (!wanted.length) return null;
+  const columns = wanted.map(([name, value]) => [labelled[name]?.of ?? [], labelled[name]?.values.indexOf(value) ?? -1]);
+  const found = [];
+  labelled.picture.forEach((_, i) => columns.every(([of, number]) => number >= 0 && of[i] === number) && found.push(i));
+  return Int32Array.from(found);
+}
+
+/** The best pictures for strokes, words, or both. rows: what the workers that scan have found. only: { set, licence }. */
+async function search({ rows, words, only, ...query }) {
+  asked = true;
+  const among = amongOf(only);
+  let called = null;
+  if (words && Names.asks(words)) {
+    names ??= new Names(labelled, meaning);
+    called = names.search(words);
+    if (among) {
+      const kept = new Float32Array(called.scores.length);
+      for (const i of among) kept[i] = called.scores[i];
+      called.scores = kept;
+    }
+    called.any = called.scores.some(Boolean);
+  }
+  const heard = called?.any ? called.scores : null;
+  let answer;
+  if (!query.strokes.length) answer = byNames(query, called);
+  else if (among && !among.length) answer = nothing();
+  else if (large) answer = await searchPart(query, heard, among);
+  else {
+    answer = lent([rows && Int32Array.from(rows), heard, among], ([row, name, some]) => {
+      ask(engine.search, query, row, rows?.length ?? 0, name, some, among?.length ?? 0);
+      return answered();
+    });
+  }
+  if (called?.any) {
+    const at = meaning.place.indexOf("picture");
+    answer.matched = {};
+    for (let i = at; i < answer.places.length; i += meaning.place.length) {
+      if (called.scores[answer.places[i]]) answer.matched[answer.places[i]] = called.matched.get(answer.places[i]);
+    }
+  } else if (called) {
+    answer.note = `No picture is called \u201c${words.trim().slice(0, 60)}\u201d: ` +
+      (query.strokes.length ? "the drawing was searched for without it." : "nothing was searched for.");
+  }
+  return answer;
+}
+
+const nothing = () => ({ present: 0, firstPage: 0, verdict: meaning.verdicts[1], places: new Float64Array(0), fields: meaning.place });
+
+/** The pictures that words alone find: whole ones, those first whose names match best. */
+function byNames({ k, offset }, called) {
+  if (!called) throw Object.assign(new Unfit("Draw something, or say it in words."), { status: 422 });
+  const { scores } = called;
+  const best = [...scores.keys()].filter((i) => scores[i] > 0).sort((a, b) => scores[b] - scores[a] || a - b);
+  if (!best.length) return nothing();
+  const chance = (i) => names.chance(scores[i]);
+  const sizes = labelled.sizes;
+  const places = best.slice(offset, offset + k).flatMap((picture, hit) => {
+    const place = {
+      hit, picture, score: 0, confidence: chance(picture), scale: 1, mirrored: 0, rotation: 0, dx: 0, dy: 0,
+      x0: 0, y0: 0, x1: sizes[4 * picture], y1: sizes[4 * picture + 1],
+    };
+    return meaning.place.map((name) => place[name]);
+  });
+  const present = chance(best[0]);
+  return {
+    present, firstPage: present, verdict: meaning.verdicts[present >= meaning.names.likely ? 0 : 1],
+    places: Float64Array.from(places), fields: meaning.place,
+  };
+}
+
+/** Bytes that are kept of a picture with so many rows: what the icon network sees, then codes and frames of the rows. */
+const recordBytes = (rows, dimensions) => 2 * HALVES + rows * (dimensions + 16);
+
+/** Search a large collection: among the pictures that resemble the drawing most, and those whose names match best. */
+async function searchPart({ k, offset, ...query }, heard, among) {
+  const most = Math.max(SHORTLIST, offset + k);
+  const [resembling, named] = lent([among], ([some]) => {
+    ask((points, lengths, count, _k, _offset, _mirror, turn) => engine.resemble(points, lengths, count, most, turn, some, among?.length ?? 0),
+      { k, offset, ...query });
+    const found = new Float64Array(engine.memory.buffer, unsigned(engine.scanned()), 2 * engine.scanned_count());
+    const byName = heard ? [...heard.keys()].filter((i) => heard[i] > 0).sort((a, b) => heard[b] - heard[a] || a - b) : [];
+    return [Array.from({ length: found.length / 2 }, (_, i) => found[2 * i]), byName.slice(0, Math.max(NAMED, offset + k))];
+  });
+  const numbers = [...new Set([...resembling, ...named])].sort((a, b) => a - b);
+  if (offset >= numbers.length) return nothing();
+  const { records, sizes, dimensions } = large;
+  const bytes = await fromNetwork(records.get(numbers));
+  const rows = numbers.map((number) => sizes[4 * number + 3]);
+  const total = rows.reduce((sum, count) => sum + count, 0);
+  const parts = [Int32Array.from(numbers.flatMap((n) => [...sizes.subarray(4 * n, 4 * n + 4)])), new Float32Array(4 * total),
+    new Int8Array(total * dimensions), new Int8Array(2 * HALVES * numbers.length)];
+  let row = 0;
+  bytes.forEach((record, i) => {
+    const codes = rows[i] * dimensions;
+    parts[3].set(new Int8Array(record.buffer, record.byteOffset, 2 * HALVES), 2 * HALVES * i);
+    parts[2].set(new Int8Array(record.buffer, record.byteOffset + 2 * HALVES, codes), row * dimensions);
+    parts[1].set(new Float32Array(record.slice(2 * HALVES + codes).buffer), 4 * row);
+    row += rows[i];
+  });
+  return lent([...parts, heard && Float32Array.from(numbers, (n) => heard[n])], ([table, frames, codes, seen, name]) => {
+    const fault = sentence(engine.open_part(table, numbers.length, frames, codes, total, seen));
+    require(!fault, fault);
+    ask(engine.search_part, { k, offset, ...query }, name);
+    return answered((number) => numbers[number]);
+  });
 }
 
 /** Rows of this worker's part, best first, and their scores: one after the other. */
@@ -339,9 +492,9 @@ function scan(query) {
 /** Search once for nothing in particular: browsers compile well what they have seen run. */
 function warmUp() {
   try {
-    if (!asked) search({ strokes: [[[0, 0], [9, 2], [5, 8], [0, 0]]], k: 20, offset: 0, mirror: true, turn: 0 });
+    if (!asked) ask(engine.search, { strokes: [[[0, 0], [9, 2], [5, 8], [0, 0]]], k: 20, offset: 0, mirror: true, turn: 0 }, 0, 0, 0, 0, 0);
   } catch {
-    // Nobody has asked; who does will score_words what is wrong.
+    // Nobody has asked; who does is told what is wrong.
   }
 }
 
@@ -350,7 +503,7 @@ function hasStarved(problem) {
   return problem instanceof RangeError || Boolean(problem instanceof WebAssembly.RuntimeError && engine?.starved?.());
 }
 
-const TASKS = { open, openSlice, scan, search, see };
+const TASKS = { open, openSlice, scan, search, see: () => see() };
 
 addEventListener("message", async ({ data: { id, task, ...given } }) => {
   try {

@@ -16,15 +16,36 @@ function collection() {
 }
 
 export async function index() {
-  const { pictures, version } = await collection();
-  return { pictures, version, options: ["turn"], expansion: null };
+  const { pictures, version, choices } = await collection();
+  const canChoose = Object.values(choices).some((list) => list.length > 1);
+  return { pictures, version, options: ["turn", "words", ...(canChoose ? ["folder"] : [])], expansion: null };
+}
+
+const GROUPS = { set: "Sets", licence: "Licences" };
+
+/** Sets of icons and licences, as folders to look in. */
+export async function folders() {
+  const { choices } = await collection();
+  return {
+    folders: Object.entries(GROUPS).filter(([column]) => choices[column].length > 1).flatMap(([column, name]) => [
+      { folder: name, pictures: choices[column].reduce((sum, [, count]) => sum + count, 0) },
+      ...choices[column].map(([value, count]) => ({ folder: `${name}/${value}`, pictures: count })),
+    ]),
+  };
+}
+
+/** { set } or { licence } of a folder. */
+function chosen(folder = "") {
+  const [group, ...value] = folder.split("/");
+  const column = Object.keys(GROUPS).find((name) => GROUPS[name] === group);
+  return column && value.length ? { [column]: value.join("/") } : null;
 }
 
 /** The first answers come by shape alone, `later` those by everything that was published, once it is there. */
-export async function search({ strokes, k, offset, mirror, turn }, signal) {
+export async function search({ strokes, words, folder, k, offset, mirror, turn }, signal) {
   const here = await collection();
-  const hasty = !here.isWhole;
-  const answer = await here.search(strokes, { k, offset, mirror, turn, hasty });
+  const hasty = !here.isWhole && Boolean(strokes);
+  const answer = await here.search(strokes, { words, only: chosen(folder), k, offset, mirror, turn, hasty });
   signal?.throwIfAborted();
   if (hasty) answer.later = here.see().catch(() => false);
   return answer;
@@ -34,6 +55,8 @@ export const pictures = async () => (await collection()).some;
 export const examples = async () => (await collection()).examples;
 export const thumbnailURL = async (hit) => (await collection()).thumbnail(hit);
 export const pictureURL = thumbnailURL;
+export const original = async (hit) => (await collection()).original(hit);
+export const nameOf = ({ picture }) => picture.replace(/\.[^./]+$/, "");
 export const originalURL = ({ link }) => link ?? null;
 export const whyMissing = async () => new Problem("This picture is not there any more.", 404);
 export const trace = traced;
