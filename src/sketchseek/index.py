@@ -349,7 +349,7 @@ class Index:
     def keep_tokens(self, wanted: bool | None = None) -> None:
         """Keep tokens of pictures from now on, or none; the next `add` gives them to pictures without.
 
-        wanted : None for what was decided before, and for tokens where nobody has: in an index from before.
+        wanted : None keeps what was decided before; an older index, where nothing was, gets tokens.
 
         Where there are tokens of another version, all pictures get new ones beside them, and searches go
         without tokens until they have.
@@ -460,7 +460,7 @@ class Index:
 
     @property
     def state(self) -> SearchState:
-        """What a search sees; made again when somebody has written to the file that it is mapped from."""
+        """What a search sees; made again when the file that it is mapped from was written to."""
         snapshot, state = self._now
         if snapshot.is_intact():
             return state
@@ -878,7 +878,7 @@ def _expansion(name: str, *, tokens: bool = True) -> Expansion:
 
 
 def _outdated(expansion: Expansion) -> bool:
-    """Whether its tokens, unless nobody wants any, are others than those that would be made here."""
+    """Whether tokens are wanted, and are others than those that would be made here."""
     from .embeddings.encoders import token_space
 
     here = None if expansion.tokens == "" else token_space(expansion.name)
@@ -893,7 +893,7 @@ def _with_tokens(expansion: Expansion, space: TokenSpace | None) -> Expansion:
 
 
 def _without_tokens(expansion: Expansion) -> Expansion:
-    """The same with tokens that nobody wants."""
+    """The same without tokens."""
     return replace(expansion, tokens="", token_bytes=0)
 
 

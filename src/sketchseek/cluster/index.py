@@ -91,7 +91,7 @@ class ClusterIndex(Index):
         return index
 
     def close(self) -> None:
-        """Leave the shards; those that nobody else uses end."""
+        """Leave the shards; those that no other front uses end."""
         self._closed.set()
         if self._following is not None:
             self._following.join(timeout=5)

@@ -60,7 +60,7 @@ class Options:
     local_normalization : strength of the local normalisation, in [0, 1); see docs/explanation/clutter.md.
         0 is the paper's cosine.
     coverage : what it counts that all of the drawing is there, 0: nothing; see docs/explanation/windows.md.
-    threads : None for one a core.
+    threads : None for one per core.
     """
 
     k: int = 20
@@ -152,7 +152,7 @@ class Options:
 
     @property
     def ranking(self) -> dict[str, Any]:
-        """Those that `rank` takes, where somebody says."""
+        """Those that `rank` takes, as far as they are given."""
         names = ("shortlist", "rerank", "neighborhood", "threads")
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
