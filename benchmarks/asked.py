@@ -26,7 +26,20 @@ from numpy.typing import NDArray
 
 import line_art
 import twins
-from pools import HALF, MARKS, Pool, black_outline, contours, doodle_labels, features, label, pools
+from pools import (
+    HALF,
+    MARKS,
+    OTHER,
+    Pool,
+    black_outline,
+    contours,
+    doodle_labels,
+    features,
+    label,
+    pools,
+    strangers,
+    whole_pools,
+)
 from sketchseek.contours.drawing import Sketch
 from sketchseek.embeddings import PictureEncoder
 from sketchseek.errors import SketchseekError
@@ -39,8 +52,8 @@ from sketchseek.search.state import state_of
 from sketchseek.shape.settings import Settings
 
 SIDES = (
-    ("tabler", "ph", "openmoji", "s2c", "drawings"),
-    ("lucide", "fluent", "noto", "sketchy", "sysu", "scans"),
+    ("tabler", "ph", "openmoji", "s2c", "drawings", "all openmoji", "all s2c"),
+    ("lucide", "fluent", "noto", "sketchy", "sysu", "scans", "all lucide", "all fluent-mdl2", "all sketchy"),
 )
 """Pools that are never in one collection: what is fitted on one side is judged on the other."""
 COLLECTIONS = (
@@ -55,6 +68,19 @@ SIZES = (1, 10, 100, None)
 TOGETHER = {1: (8, 1), 10: (15, 3), 100: (24, 8), None: (40, 40)}
 """Drawings of a group, and how many of them share a collection of that size."""
 
+COPIED = {
+    "tabler": 60,
+    "ph": 60,
+    "lucide": 60,
+    "fluent": 60,
+    "openmoji": 60,
+    "all lucide": 100,
+    "all fluent-mdl2": 100,
+}
+"""Pools whose copies are drawn, and how many."""
+DRAWN = {"s2c": 300, "sketchy": 300, "sysu": 90, "all s2c": 160, "all sketchy": 160}
+"""Pools of photographs that are asked for by hand drawings, and how many."""
+
 
 @dataclass(frozen=True)
 class Ask:
@@ -62,6 +88,7 @@ class Ask:
 
     hand : how it was made. shows : the labels that are right. picture : the very one that it was made of, as
     (pool, number); None where nobody knows. side : of what it may be asked (`SIDES`); None for either.
+    drawn : a doodle's class.
     """
 
     sketch: Sketch
@@ -69,6 +96,14 @@ class Ask:
     shows: tuple[str, ...]
     picture: tuple[str, int] | None = None
     side: int | None = None
+    drawn: str = ""
+
+
+def learned_from(ask: Ask, half: str) -> bool:
+    """Whether it is a doodle of a class whose doodles the twin of this half learned from."""
+    known = (twins.FOLDER / "doodles.txt").read_text().split("\n")
+    name = ask.drawn
+    return ask.hand == "doodle" and name in known and twins.half_of(name) == half
 
 
 class Remembered(twins.Twin):
@@ -85,18 +120,16 @@ class Remembered(twins.Twin):
 
 
 def doodles(folder: Path, each: int) -> list[Ask]:
-    """By strangers, of classes whose doodles no network here learned from."""
-    learned = (twins.FOLDER / "doodles.txt").read_text().split("\n")
+    """By strangers, of classes whose doodles the icon network did not learn from."""
     out = []
-    for path in sorted(folder.glob("*.ndjson")):
-        name = path.stem.replace("_", " ")
-        if name in learned and twins.half_of(name) == HALF:
-            continue
-        lines = path.read_text().splitlines()
+    for stranger in strangers():
+        name = stranger.replace("_", " ")
+        lines = (folder / f"{stranger}.ndjson").read_text().splitlines()
         for i in np.linspace(0, len(lines) - 1, each).astype(int):
             strokes = [np.array(s, np.float64).T for s in json.loads(lines[i])["drawing"]]
             with suppress(SketchseekError):  # a scribble
-                out.append(Ask(Sketch.from_strokes(strokes), "doodle", tuple(doodle_labels(name))))
+                sketch = Sketch.from_strokes(strokes)
+                out.append(Ask(sketch, "doodle", tuple(doodle_labels(name)), drawn=name))
     return out
 
 
@@ -124,7 +157,7 @@ def copies(pool: Pool, side: int, count: int) -> list[Ask]:
     return out
 
 
-def of_photographs(folder: Path, pool: Pool, side: int, count: int) -> list[Ask]:
+def of_photographs(folder: Path, pool: Pool, side: int, count: int, redrawn: bool = True) -> list[Ask]:
     """Drawings of a set of photographs, a fifth of them drawn once more by another hand."""
     truth = json.loads((folder / "groundtruth.json").read_text())["queries"]
     rng, out = np.random.default_rng(6), []
@@ -132,7 +165,7 @@ def of_photographs(folder: Path, pool: Pool, side: int, count: int) -> list[Ask]
     for number, i in enumerate(rng.permutation(len(truth))[:count].tolist()):
         query = truth[i]
         sketch, hand = Sketch.load(folder / query["sketch"]), query.get("kind", "hand drawing")
-        if number % 5 == 4:
+        if redrawn and number % 5 == 4:
             again = by_hand(sketch.strokes, rng, float(rng.uniform(0.2, 1)))
             sketch, hand = Sketch.from_strokes(again), f"{hand} again"
         picture = numbers.get(query.get("instance", ""))
@@ -215,7 +248,7 @@ class Group:
     """Drawings that are asked of the same collections.
 
     pictures : (n,) what collections are made of. size : of each, None for most of what there is. kinds, side
-    : of the pictures. seed : what is chosen at random.
+    : of the pictures. seed : what is chosen at random. whole : collections are all of it, but what must go.
     """
 
     asks: list[Ask]
@@ -224,6 +257,7 @@ class Group:
     kinds: tuple[str, ...]
     side: int
     seed: int
+    whole: bool = False
 
     def search(self, world: World) -> list[Trial]:
         """Each drawing in a collection with what it shows, and without."""
@@ -232,10 +266,10 @@ class Group:
         return [
             trial
             for i, asks in enumerate(parts)
-            for trial in replace(self, asks=asks, seed=self.seed + i)._searched(world)
+            for trial in replace(self, asks=asks, seed=self.seed + i).found(world)
         ]
 
-    def _searched(self, world: World) -> Iterator[Trial]:
+    def found(self, world: World) -> Iterator[Trial]:
         rng = np.random.default_rng(self.seed)
         pictures = self.pictures
         right, unclear = [], set()
@@ -246,7 +280,8 @@ class Group:
             unclear |= set(pictures[of == 1].tolist()) - {itself}
         every = set(np.concatenate([*right, np.zeros(0, np.int64)]).tolist())
         others = np.array([i for i in pictures.tolist() if i not in every and i not in unclear], np.int64)
-        others = rng.permutation(others)[: self.size or int(len(others) * rng.uniform(0.3, 1))]
+        part = 1.0 if self.whole else float(rng.uniform(0.3, 1))
+        others = rng.permutation(others)[: self.size or int(len(others) * part)]
         kept: set[int] = set()
         for ask, mine in zip(self.asks, right, strict=True):
             share = max(1, round(len(mine) * len(others) / len(pictures)))
@@ -305,10 +340,28 @@ def slips(world: World, count: int, seed: int) -> Iterator[Group]:
         yield Group(asks, world.of(side, kinds), size, kinds, side, int(rng.integers(2**31)))
 
 
-def _collections(world: World) -> Iterator[tuple[int, tuple[str, ...]]]:
+def whole_groups(world: World, asks: list[Ask], most: int = 240) -> Iterator[Group]:
+    """The same of whole collections, each kind of drawing of each."""
+    rng = np.random.default_rng(7)
+    for side, kinds in _collections(world, 1):
+        pictures = world.of(side, kinds)
+        shown = sorted({world.shows[i] for i in pictures.tolist()})
+        hands: dict[str, list[Ask]] = {}
+        for ask in asks:
+            here = ask.picture is None or world.number.get(ask.picture, -1) in pictures
+            if ask.side in (None, side) and here and any(relation(ask.shows, show) == 2 for show in shown):
+                hands.setdefault(ask.hand, []).append(ask)
+        for mine in hands.values():
+            chosen = [mine[i] for i in rng.permutation(len(mine))[:most].tolist()]
+            for begin in range(0, len(chosen), 40):
+                asked = chosen[begin : begin + 40]
+                yield Group(asked, pictures, None, kinds, side, int(rng.integers(2**31)), whole=True)
+
+
+def _collections(world: World, most: int = 9) -> Iterator[tuple[int, tuple[str, ...]]]:
     for side in range(len(SIDES)):
         for kinds in COLLECTIONS:
-            if all(len(world.of(side, (kind,))) for kind in kinds):
+            if len(kinds) <= most and all(len(world.of(side, (kind,))) for kind in kinds):
                 yield side, kinds
 
 
@@ -318,39 +371,50 @@ def drawings_of(everything: list[Pool]) -> list[Ask]:
     assert data is not None
     by_name = {pool.name: pool for pool in everything}
     sides = {name: side for side, names in enumerate(SIDES) for name in names}
-    out = doodles(data / "quickdraw", 5)
-    for name in ("tabler", "ph", "lucide", "fluent", "openmoji"):
+    out = doodles(data / "quickdraw", 8)
+    for name, count in COPIED.items():
         if name in by_name:
-            out += copies(by_name[name], sides[name], 60)
-    for name, count in (("s2c", 160), ("sketchy", 160), ("sysu", 40)):
+            out += copies(by_name[name], sides[name], count)
+    for name, count in DRAWN.items():
         if name in by_name:
-            out += of_photographs(data / name, by_name[name], sides[name], count)
+            folder = data / name.removeprefix("all ")
+            out += of_photographs(folder, by_name[name], sides[name], count, not name.startswith("all "))
     for name in ("drawings", "scans"):
         if name in by_name:
             out += of_drawings(data / "sketchy-train" / "sketches", by_name[name], sides[name], 1)
     return out
 
 
-def collect(everything: list[Pool], work: Path, kind: str, out: Path, times: int) -> None:
-    """Search, group after group; what is done is kept and not done again."""
-    encoder = None if kind == "shape" else Remembered(kind, HALF)
-    world = World(everything, work, encoder)
-    asks = drawings_of(everything)
-    print(kind, len(world.shows), "pictures", len(asks), "drawings", flush=True)
-    groups = [
-        *(group for seed in range(4) for group in slips(world, 6, seed)),
-        *groups_of(world, asks, times),
-    ]
-    order = np.random.default_rng(1).permutation(len(groups)).tolist()
+def collect(
+    everything: list[Pool], work: Path, kind: str, out: Path, times: float, *, whole: bool = False
+) -> None:
+    """Search, group after group; what is done is kept and not done again.
+
+    A network's twin is asked what it did not learn from. The other one is asked those doodles that it knows,
+    of EfficientNet and of parts of collections alone: it sees all line art and flat art anew.
+    """
+    drawn = drawings_of(everything)
     out.mkdir(parents=True, exist_ok=True)
-    for done, i in enumerate(order):
-        file = out / f"{i}.pkl"
-        if file.exists():
-            continue
-        found = groups[i].search(world)
-        file.with_suffix(".part").write_bytes(pickle.dumps(found))
-        file.with_suffix(".part").rename(file)
-        print(f"{kind} {done + 1} of {len(groups)}", found[0].name, len(found), flush=True)
+    for half in (HALF, OTHER) if kind == "efficientnet" and not whole else (HALF,):
+        encoder = None if kind == "shape" else Remembered(kind, half)
+        asks = drawn
+        if encoder is not None:
+            asks = [ask for ask in drawn if learned_from(ask, HALF) == (half == OTHER)]
+        # Twins differ in what they see in flat art and line art.
+        some = [pool for pool in everything if half == HALF or pool.kind in ("icons", "emoji")]
+        world = World(some, work, encoder)
+        print(kind, half, len(world.shows), "pictures", len(asks), "drawings", flush=True)
+        groups = list(whole_groups(world, asks) if whole else groups_of(world, asks, times))
+        if half == HALF and not whole:
+            groups = [*(group for seed in range(4) for group in slips(world, 6, seed)), *groups]
+        for done, i in enumerate(np.random.default_rng(1).permutation(len(groups)).tolist()):
+            file = out / f"{half}-{i}.pkl"
+            if file.exists():
+                continue
+            found = groups[i].search(world)
+            file.with_suffix(".part").write_bytes(pickle.dumps(found))
+            file.with_suffix(".part").rename(file)
+            print(f"{kind} {half} {done + 1} of {len(groups)}", groups[i].kinds, len(found), flush=True)
 
 
 def kept(folder: Path) -> list[Trial]:
@@ -367,11 +431,15 @@ def main() -> None:
     parser.add_argument("--kind", default="efficientnet")
     parser.add_argument("--pools", nargs="*", help="only pictures of these")
     parser.add_argument("--times", type=float, default=2)
+    parser.add_argument(
+        "--whole", action="store_true", help="ask whole collections: nothing is fitted on these"
+    )
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
-    everything = pools(args.package, args.work)
+    everything = (whole_pools if args.whole else pools)(args.package, args.work)
     everything = [pool for pool in everything if not args.pools or pool.name in args.pools]
-    collect(everything, args.work, args.kind, args.out or args.work / f"asked-{args.kind}", args.times)
+    out = args.out or args.work / f"{'whole' if args.whole else 'asked'}-{args.kind}"
+    collect(everything, args.work, args.kind, out, args.times, whole=args.whole)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
     python benchmarks/cluster.py [--pictures 20000] [--queries 1000] [--windows 1]
 
-Made-up pictures (random curves and mixtures of them), made-up drawings, one machine: a Ray cluster of its own
-is started, and ended. Everything measured is printed; what is modelled says so.
+Synthetic pictures (random curves and mixtures of them), synthetic drawings, one machine: a Ray cluster of its
+own is started, and ended. Everything measured is printed; what is modelled says so.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from sketchseek.cluster.engine import ClusterEngine, searching
 from sketchseek.cluster.fleet import ClusterOptions
 from sketchseek.cluster.index import ClusterIndex
 from sketchseek.contours.synthetic import random_curves
-from sketchseek.indexing.commits import _row, table_of
+from sketchseek.indexing.commits import row_of, table_of
 from sketchseek.indexing.worker import Described, PictureShape
 from sketchseek.search.core import CORE
 from sketchseek.shape.descriptor import describe, encode, norms
@@ -51,7 +51,7 @@ ROUND_TRIP_MS = 0.3
 SCAN_S = 0.5
 """Of the sizing table: so long may the shards' scan take."""
 CORES_A_SHARD = 16
-FRONT_BYTES_A_PICTURE, FRONT_BYTES_A_VIEW = 97, 36
+FRONT_BYTES_A_PICTURE, FRONT_BYTES_A_WINDOW = 97, 36
 """The arrays that a front keeps, with paths of 60 bytes."""
 
 
@@ -67,7 +67,7 @@ def main() -> None:
     try:
         where = folder / "index"
         write(where, args.pictures, args.windows)
-        drawings = [made_up_drawing(seed) for seed in range(args.queries)]
+        drawings = [synthetic_drawing(seed) for seed in range(args.queries)]
         with one_core(), connect("local"):
             service = measured(where, drawings, args)
             recovery(where, drawings, args.recoveries)
@@ -96,7 +96,7 @@ def one_core() -> Iterator[None]:
 
 
 def write(where: Path, pictures: int, windows: int) -> None:
-    """An index of made-up pictures."""
+    """An index of synthetic pictures."""
     settings = Settings.preset(PRESET)
     base = np.stack([describe(random_curves(seed), settings) for seed in range(BASE)])
     random = np.random.default_rng(1)
@@ -123,12 +123,12 @@ def write(where: Path, pictures: int, windows: int) -> None:
                 False,
             )
             item = Described(b"/made/up/%d.png" % number, 1, 1, b"d", 400, 300, b"", shape, None)
-            rows.append(_row(f"{number:016x}", item))
+            rows.append(row_of(f"{number:016x}", item))
         table = table_of(rows, store)
         store.commit(lambda table=table: Change(table))
 
 
-def made_up_drawing(seed: int) -> Sketch:
+def synthetic_drawing(seed: int) -> Sketch:
     """A closed wobbly line."""
     random = np.random.default_rng(10_000 + seed)
     angle = np.linspace(0, 2 * np.pi, 60)
@@ -148,7 +148,7 @@ def timed(work: Callable[[], Any]) -> float:
 def measured(where: Path, drawings: list[Sketch], args: argparse.Namespace) -> dict[str, float]:
     """Overhead and throughput; what a shard's answers take, and what an answer costs the front."""
     alone = Index.open(where, device="cpu")
-    rows = len(alone._state.collection.engine)
+    rows = len(alone.state.collection.engine)
     print(
         f"{args.pictures:,} pictures, {rows:,} rows, {PRESET}, {os.cpu_count()} cores, {len(drawings)} drawn"
     )
@@ -242,10 +242,10 @@ def machine_s() -> float:
 def tops(index: ClusterIndex, drawings: list[Sketch], k: int) -> tuple[list[float], float]:
     """Milliseconds until the k best of all shards are known, each of which works on one thread; and what the
     front's processor takes of one, Ray's threads included."""
-    engine = index._state.collection.engine
+    engine = index.state.collection.engine
     assert isinstance(engine, ClusterEngine)
-    queries = [Query.of(drawing.points, index._state.settings) for drawing in drawings]
-    groups, prior = index._state.collection._groups, index._state.collection.prior
+    queries = [Query.of(drawing.points, index.state.settings) for drawing in drawings]
+    groups, prior = index.state.collection._groups, index.state.collection.prior
     found = []
     before = time.process_time()
     for query in queries:
@@ -290,13 +290,13 @@ def sizes(service: dict[str, float]) -> None:
         f"\n{per_row:.2f} µs and {row_bytes:.0f} bytes a row; {cost:.2f} ms of the front's processor a shard"
     )
     print(
-        "\n| pictures | views each | shards' memory | a front's memory | cores | shards | first answer |"
+        "\n| pictures | windows each | shards' memory | a front's memory | cores | shards | first answer |"
         "\n|---|---|---|---|---|---|---|"
     )
     for pictures in (10**6, 10**7, 10**8, 10**9):
         for windows in (1, 12):
             rows = pictures * windows
-            names = pictures * FRONT_BYTES_A_PICTURE + rows * FRONT_BYTES_A_VIEW
+            names = pictures * FRONT_BYTES_A_PICTURE + rows * FRONT_BYTES_A_WINDOW
             cores = int(np.ceil(rows * per_row / (1e6 * SCAN_S)))
             shards = int(np.ceil(cores / CORES_A_SHARD))
             first = 1e3 * min(SCAN_S, rows * per_row / 1e6) + ROUND_TRIP_MS + cost * shards

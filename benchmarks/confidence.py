@@ -5,6 +5,9 @@
 PACKAGE is the unpacked npm package @iconify/json; see asked.py for what is searched. Keeps the evidence of
 each search in WORK and prints the tables of docs/research/confidence.md; with --fit, also writes the models
 that ship. What is printed comes from models that were fitted on other classes and other sets of pictures.
+
+Whole collections are only asked, never fitted on: all of Lucide and Fluent MDL2, of OpenMoji, of `s2c`, of
+`sketchy`. They too are judged by models of other classes and of other sets of pictures.
 """
 
 from __future__ import annotations
@@ -14,8 +17,9 @@ import json
 import os
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from unittest import mock
 
 import numpy as np
@@ -39,6 +43,21 @@ from terms import TERMS
 KEPT = Path(os.environ.get("SKETCHSEEK_TRIALS", "trials"))
 """Where `make results` finds what was searched."""
 KINDS = {"shape": "Shape alone", "efficientnet": "With EfficientNet", "dinov2": "With DINOv2"}
+HANDS = {
+    "doodles": ("doodle",),
+    "copies": ("exact", "moved"),
+    "rough copies": ("light hand", "hand", "heavy hand"),
+    "drawings": ("drawing", "drawing again", "hand drawing", "hand drawing again"),
+    "outlines": ("outline", "outline again"),
+    "slips of the pen": ("slip",),
+}
+"""How drawings were made, as tables say it, and as `asked.Ask` does."""
+WHOLE = {
+    "icons": "Lucide and Fluent MDL2",
+    "emoji": "OpenMoji",
+    "photographs": ("`s2c`", "`sketchy`"),
+}
+"""Whole collections, by what they are made of and by side."""
 SCORES = (
     "searches",
     "there or not, AUROC",
@@ -70,25 +89,59 @@ def scores(rows: Sequence[Judged]) -> list[str]:
     ]
 
 
-def table(trials: Sequence[Trial]) -> str:
-    """A row a set, by models and bounds that were learned from other classes and other sets of pictures."""
-    rows = judged(trials, TERMS)
+def table(rows: Sequence[Judged]) -> str:
+    """A row a set."""
     lines = ["| | " + " | ".join(SCORES) + " |", "|---" * (len(SCORES) + 1) + "|"]
-    for name in [*sorted({t.name for t in trials}), "all"]:
+    for name in [*sorted({row.trial.name for row in rows}), "all"]:
         mine = [row for row in rows if name in (row.trial.name, "all")]
         lines.append(f"| {name} | " + " | ".join(scores(mine)) + " |")
     return "\n".join(lines)
 
 
-def tables(found: dict[str, list[Trial]]) -> str:
-    """One for each kind of search."""
-    return "\n\n".join(f"{KINDS[kind]}:\n\n{table(trials_of)}" for kind, trials_of in found.items())
+class Found(NamedTuple):
+    """What was searched in one way."""
+
+    asked: list[Trial]
+    whole: list[Trial]
+
+    def judged(self) -> tuple[list[Judged], list[Judged]]:
+        """Both, by models and bounds that were learned from other classes and other sets of pictures."""
+        rows, apart = judged(self.asked, TERMS, self.whole), {id(trial) for trial in self.whole}
+        return [r for r in rows if id(r.trial) not in apart], [r for r in rows if id(r.trial) in apart]
 
 
-def found_in(work: Path) -> dict[str, list[Trial]]:
+def tables(found: dict[str, Found]) -> str:
+    """Two for each kind of search."""
+    out = []
+    for kind, searched in found.items():
+        rows, whole = searched.judged()
+        out.append(f"{KINDS[kind]}:\n\n{table(rows)}")
+        if whole:
+            out.append(f"{KINDS[kind]}, whole collections:\n\n{table(whole)}")
+    return "\n\n".join(out)
+
+
+def found_in(work: Path) -> dict[str, Found]:
     """What was kept of each kind of search."""
-    found = {kind: asked.kept(work / f"asked-{kind}") for kind in KINDS}
-    return {kind: trials for kind, trials in found.items() if trials}
+    found = {
+        kind: Found(
+            [named(trial, whole=False) for trial in asked.kept(work / f"asked-{kind}")],
+            [named(trial, whole=True) for trial in asked.kept(work / f"whole-{kind}")],
+        )
+        for kind in KINDS
+    }
+    return {kind: searched for kind, searched in found.items() if searched.asked}
+
+
+def named(trial: Trial, *, whole: bool) -> Trial:
+    """The same, of a set as tables name it."""
+    kinds, hand = trial.name.split(" by ")
+    how = next(name for name, hands in HANDS.items() if hand in hands)
+    if whole:
+        of = WHOLE[kinds]
+        return replace(trial, name=f"{of if isinstance(of, str) else of[trial.side]} by {how}")
+    kinds = "everything" if kinds.count("+") > 1 else kinds.replace("+", " and ")
+    return replace(trial, name=f"{kinds} by {how}" if how != "slips of the pen" else how)
 
 
 def cost(e: Experiment, encoder: twins.Twin, min_object_size: float) -> str:
@@ -126,7 +179,8 @@ def main() -> None:
     parser.add_argument("package", type=Path)
     parser.add_argument("work", type=Path)
     parser.add_argument("--kinds", nargs="*", choices=KINDS, help="search by these what was not searched yet")
-    parser.add_argument("--times", type=float, default=0.4, help="how much of what could be asked is asked")
+    parser.add_argument("--pools", nargs="*", help="of these pictures; of all of them unless said otherwise")
+    parser.add_argument("--times", type=float, default=1.2, help="how much of what could be asked is asked")
     parser.add_argument("--cost", action="store_true", help="only measure how long judging takes")
     parser.add_argument("--fit", type=Path, metavar="FILE", help="write the models that ship")
     args = parser.parse_args()
@@ -136,15 +190,22 @@ def main() -> None:
         print(*(cost(e, encoder, min_object_size) for min_object_size in LEVELS), sep="\n")
         return
     for kind in args.kinds or ():
-        everything = asked.pools(args.package, args.work)
-        asked.collect(everything, args.work, kind, args.work / f"asked-{kind}", args.times)
+        for whole, pools in ((False, asked.pools), (True, asked.whole_pools)):
+            some = [
+                pool
+                for pool in pools(args.package, args.work)
+                if args.pools is None or pool.name in args.pools
+            ]
+            out = args.work / f"{'whole' if whole else 'asked'}-{kind}"
+            if some:
+                asked.collect(some, args.work, kind, out, args.times, whole=whole)
     found = found_in(args.work)
     print(tables(found))
     if args.fit:
         known = json.loads(args.fit.read_text())["models"] if args.fit.exists() else {}
         fitted = {
-            kind: with_bounds(fit(trials, TERMS), judged(trials, TERMS)).to_json()
-            for kind, trials in found.items()
+            kind: with_bounds(fit(searched.asked, TERMS), searched.judged()[0]).to_json()
+            for kind, searched in found.items()
         }
         document = {"features": list(EVIDENCE), "likeness": list(LIKENESS), "models": {**known, **fitted}}
         args.fit.write_text(json.dumps(document, indent=1) + "\n")

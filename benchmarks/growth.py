@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from sketchseek.evaluation.bench import QUERIES, _contours, _enlarged, best_time
+from sketchseek.evaluation.bench import QUERIES, best_time, enlarged, seed_contours
 from sketchseek.search.collection import Collection
 from sketchseek.shape.descriptor import describe
 from sketchseek.shape.engine import _engine
@@ -26,11 +26,11 @@ SCALES = ((1.0,), (1.0, 0.8), (1.0, 0.8, 0.6), (1.0, 0.8, 0.6, 0.45))
 
 def main() -> None:
     """Pictures, scales, presets, builds."""
-    photos, drawings, _ = _contours()
+    photos, drawings, _ = seed_contours()
 
     def collection(settings: Settings, n: int) -> Collection:
         vectors = np.stack([describe(points, settings) for points in photos])
-        return Collection(*_enlarged(vectors, n, settings), settings)
+        return Collection(*enlarged(vectors, n, settings), settings)
 
     def cost(engine: NativeEngine, settings: Settings, k: int | None = None) -> float:
         def search(query: Query) -> object:

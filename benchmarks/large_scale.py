@@ -22,7 +22,7 @@ import numpy as np
 from sketchseek.contours.points import Points
 from sketchseek.errors import SketchseekError
 from sketchseek.evaluation import paper
-from sketchseek.evaluation.bench import _enlarged, best_time
+from sketchseek.evaluation.bench import best_time, enlarged
 from sketchseek.evaluation.datasets import data_folder, load
 from sketchseek.evaluation.experiment import Experiment
 from sketchseek.evaluation.extraction import contours_of_pictures
@@ -62,7 +62,7 @@ class Scale:
         """The set's photos, then the distractors, as bytes."""
         own = np.stack([describe(c.points, settings) for c in self.experiment.contours])
         others = np.stack([describe(p, settings) for p in self.distractors])
-        codes, lengths = _enlarged(others, self.pictures - len(own), settings)
+        codes, lengths = enlarged(others, self.pictures - len(own), settings)
         own_codes = encode(own, settings)
         return Collection(
             np.concatenate([own_codes, codes]),

@@ -14,7 +14,7 @@ import re
 import sys
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -38,13 +38,17 @@ from sketchseek.sources.picture import load_picture
 sys.path.append(str(Path(__file__).parents[1] / "training" / "icons"))
 from names import doodle_labels, label
 
+_ICONS = Path(__file__).parents[1] / "training" / "icons"
+
 ICONS = {"tabler": 600, "lucide": 600, "ph": 300, "fluent": 300}
 """Sets of icons, and how many of each."""
 EMOJI = {"openmoji": 1000, "noto": 200}
-PHOTOGRAPHS = {"s2c": 400, "sketchy": 400, "sysu": 150}
+PHOTOGRAPHS = {"s2c": None, "sketchy": None, "sysu": 150}
 DRAWINGS, SCANS = 5, 2  # of each category
-HALF = "even"
-"""The half of the classes of doodles that the networks' twins learned from: none of these is asked."""
+HALF, OTHER = "even", "odd"
+"""Halves of the classes of doodles that the networks' twins learned from: none of these is asked of them."""
+WHOLE = ("lucide", "fluent-mdl2")
+"""Sets of icons that are searched as a whole."""
 PIECE = 50  # pictures that are described between two writes
 
 MARKS = frozenset(
@@ -97,7 +101,26 @@ def pools(package: Path, work: Path) -> list[Pool]:
     ]
 
 
-def _some(names: Sequence[str], shows: Sequence[str], count: int, asked: set[str]) -> list[int]:
+def whole_pools(package: Path, work: Path) -> list[Pool]:
+    """Collections as they are, which nothing is fitted on."""
+    data = data_folder()
+    if data is None:
+        raise SketchseekError("The development sets are not there: set SKETCHSEEK_DATA.")
+    made = [
+        *(_icons(package, work, name, None, set()) for name in WHOLE),
+        _openmoji(data / "doodles" / "photos", None, set()),
+        _photographs(data / "s2c", None),
+        _photographs(data / "sketchy", None),
+    ]
+    return [replace(pool, name=f"all {pool.name}") for pool in made]
+
+
+def strangers() -> list[str]:
+    """Classes whose doodles the icon network did not learn from."""
+    return json.loads((_ICONS / "classes.json").read_text())["test"]
+
+
+def _some(names: Sequence[str], shows: Sequence[str], count: int | None, asked: set[str]) -> list[int]:
     """Those that some class of doodles asks for, at most three of a label, and others at random."""
     order = np.random.default_rng(0).permutation(len(names)).tolist()
     seen: dict[str, int] = {}
@@ -108,7 +131,7 @@ def _some(names: Sequence[str], shows: Sequence[str], count: int, asked: set[str
     return sorted((first + others)[:count])
 
 
-def _icons(package: Path, work: Path, name: str, count: int, asked: set[str]) -> Pool:
+def _icons(package: Path, work: Path, name: str, count: int | None, asked: set[str]) -> Pool:
     data = json.loads((package / "json" / f"{name}.json").read_text())
     names = [n for n in sorted(data["icons"]) if _wanted(name, n)]
     shows = [label(n) for n in names]
@@ -121,7 +144,7 @@ def _icons(package: Path, work: Path, name: str, count: int, asked: set[str]) ->
         if not path.exists():
             path.write_text(_svg(data, names[i]))
         paths.append(path)
-    return Pool(name, "icons" if name in ICONS else "emoji", tuple(paths), tuple(shows[i] for i in chosen))
+    return Pool(name, "emoji" if name in EMOJI else "icons", tuple(paths), tuple(shows[i] for i in chosen))
 
 
 def _wanted(name: str, icon: str) -> bool:
@@ -142,13 +165,13 @@ def _svg(data: dict, icon: str) -> str:
     )
 
 
-def _openmoji(folder: Path, count: int, asked: set[str]) -> Pool:
+def _openmoji(folder: Path, count: int | None, asked: set[str]) -> Pool:
     truth = json.loads((folder.parent / "groundtruth.json").read_text())
     known = {Path(q["instance"]).name: label(q["category"]) for q in truth["queries"]}
     paths = sorted(folder.glob("*.svg"))
     shows = [known.get(path.name) or label(_called(path.stem)) for path in paths]
     chosen = _some([p.stem for p in paths], shows, count, asked | set(known.values()))
-    chosen = chosen[:700]
+    chosen = chosen[: count and 700]
     return Pool("openmoji", "emoji", tuple(paths[i] for i in chosen), tuple(shows[i] for i in chosen))
 
 
@@ -156,7 +179,7 @@ def _called(codes: str) -> str:
     return " ".join(unicodedata.name(chr(int(c, 16)), "unknown") for c in codes.split("-")[:1]).lower()
 
 
-def _photographs(folder: Path, count: int) -> Pool:
+def _photographs(folder: Path, count: int | None) -> Pool:
     truth = json.loads((folder / "groundtruth.json").read_text())
     drawn = {q["instance"] for q in truth["queries"] if "instance" in q}
     paths = sorted(p for p in (folder / "photos").rglob("*") if p.is_file())
@@ -252,7 +275,9 @@ def contours(pool: Pool, work: Path) -> list[PictureContours | None]:
 
 
 def features(pool: Pool, work: Path, encoder: PictureEncoder) -> PhotoFeatures:
-    """What the network sees in them."""
+    """What the network sees in them; twins of one network see flat art and line art differently."""
+    half = getattr(encoder, "half", None)
+    place = work / (encoder.name if half in (None, HALF) else f"{encoder.name}-{half}")
 
     def of(path: Path) -> dict[str, NDArray]:
         try:
@@ -264,7 +289,7 @@ def features(pool: Pool, work: Path, encoder: PictureEncoder) -> PhotoFeatures:
     space = encoder.tokens
     rows = np.full((len(pool), encoder.dimension), np.nan, np.float16)
     tokens = None if space is None else np.zeros((len(pool), space.bytes), np.uint8)
-    for i, kept in enumerate(_kept(pool, work / encoder.name, of)):
+    for i, kept in enumerate(_kept(pool, place, of)):
         if kept:
             rows[i] = kept["seen"]
             if tokens is not None:
@@ -298,10 +323,11 @@ def main() -> None:
     parser.add_argument("package", type=Path)
     parser.add_argument("work", type=Path)
     parser.add_argument("--networks", nargs="+", default=["efficientnet"])
+    parser.add_argument("--halves", nargs="+", default=[HALF], help="that the networks' twins learned from")
     args = parser.parse_args()
     everything = pools(args.package, args.work)
-    encoders = [twins.Twin(name, HALF) for name in args.networks]
-    for pool in everything:
+    encoders = [twins.Twin(name, half) for name in args.networks for half in args.halves]
+    for pool in everything + whole_pools(args.package, args.work):
         contours(pool, args.work)
         for encoder in encoders:
             features(pool, args.work, encoder)

@@ -16,7 +16,7 @@ import time
 
 import numpy as np
 
-from sketchseek.evaluation.bench import _enlarged
+from sketchseek.evaluation.bench import enlarged
 from sketchseek.evaluation.datasets import data_folder, load
 from sketchseek.evaluation.experiment import Experiment
 from sketchseek.shape.descriptor import describe, encode, norms
@@ -30,7 +30,7 @@ KS = (1, 100, 500)
 
 def collection(vectors: np.ndarray, n: int, settings: Settings) -> NativeEngine:
     """The photos themselves, then mixtures, n in all."""
-    codes, its_norms = _enlarged(vectors, n, settings)
+    codes, its_norms = enlarged(vectors, n, settings)
     real = encode(vectors, settings)[:n]
     codes[: len(real)], its_norms[: len(real)] = real, norms(real, settings)
     twice = np.arange(0, n - 50, 50)

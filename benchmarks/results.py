@@ -463,7 +463,7 @@ def by_confidence(_: Results) -> str:
         raise SketchseekError(
             "Nothing was searched: run benchmarks/confidence.py, and set SKETCHSEEK_TRIALS."
         )
-    reliability.plot(found, FIGURES / "reliability.png")
+    reliability.plot({kind: one.asked for kind, one in found.items()}, FIGURES / "reliability.png")
     return confidence.tables(found)
 
 

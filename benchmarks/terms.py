@@ -18,6 +18,7 @@ def _each_with(names: Iterable[str], other: str) -> Terms:
 _SHAPE = ("match", "coverage", "shape z-score", "near copy", "background above by shape")
 _NETWORK = ("network cosine", "network z-score", "background above by network", "similarity to first hits")
 _ICONS = ("icon cosine", "icon z-score")
+_ICON_SEARCH = ("best icon cosine", "icon margin to the fifth", "icon spread")
 _SEARCH = (
     "match margin to the second",
     "shape margin to the tenth",
@@ -47,7 +48,7 @@ _LIKENESS = (
 )
 _TELLING = ("match", "shape z-score", "network z-score", "agreement", "nearest by network")
 OF_SEARCH: Terms = (
-    *_alone((*_SHAPE, *_NETWORK, *_ICONS, *_SEARCH, *_LIKENESS)),
+    *_alone((*_SHAPE, *_NETWORK, *_ICONS, *_ICON_SEARCH, *_SEARCH, *_LIKENESS)),
     *_alone(f"mean {name}" for name in ("match", "shape z-score", *_NETWORK, *_ICONS)),
     *_each_with(_TELLING, "flat art share"),
     *_each_with(_TELLING, "mean line art"),

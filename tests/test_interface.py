@@ -72,7 +72,8 @@ def test_what_is_no_drawing_is_a_wrong_argument(index, drawing, said):
     [
         {"k": 0}, {"offset": -1}, {"turn": 181}, {"turn": "some"}, {"expand": -1},
         {"blend": 6.0}, {"blend": -1}, {"method": "fast"}, {"shortlist": 5}, {"rerank": "exact"},
-        {"method": "dpf", "neighborhood": 1}, {"words": 3}, {"coverage": "much"},
+        {"method": "dpf", "neighborhood": 1}, {"words": 3}, {"coverage": "much"}, {"coverage": -1},
+        {"local_normalization": 1.0}, {"threads": 0}, {"folder": 3}, {"picked": "abc"}, {"rejected": [3]},
     ],
 )  # fmt: skip
 def test_a_wrong_option_is_a_value_error_and_a_sentence(index, wrong):
@@ -120,6 +121,37 @@ def test_it_closes_and_opens_again(index):
     assert opened.refresh() is False
 
 
+@pytest.mark.parametrize(
+    ("call", "wrong", "said"),
+    [
+        ("create", {"preset": "huge"}, "no preset 'huge'"),
+        ("create", {"detector": "eyes"}, "no edge detector 'eyes'"),
+        ("create", {"expansion": "nothing"}, "no picture network 'nothing'"),
+        ("create", {"expansion": 3}, "expansion must be"),
+        ("create", {"min_object_size": 0.5}, "0.5 of a picture"),
+        ("create", {"min_object_size": "small"}, "'small' of a picture"),
+        ("open", {"device": "tpu"}, "no device 'tpu'"),
+        ("add", {"jobs": 0}, "jobs must be"),
+        ("add", {"jobs": "2"}, "jobs must be"),
+        ("add", {"exclude": "thumbs"}, "exclude must be a list"),
+        ("add", {"device": "tpu"}, "no device 'tpu'"),
+        ("set_min_object_size", {"min_object_size": 0.4}, "0.4 of a picture"),
+        ("enable_expansion", {"name": "nothing"}, "no picture network"),
+        ("draw", {"k": 0}, "k must be positive"),
+    ],
+)
+def test_a_wrong_argument_is_a_value_error_and_a_sentence(index, tmp_path, call, wrong, said):
+    calls = {
+        "create": lambda: Index.create(tmp_path / "i", **{"expansion": False, "detector": "canny", **wrong}),
+        "open": lambda: Index.open(index.location, **wrong),
+        "add": lambda: index.add(tmp_path, **wrong),
+    }
+    with pytest.raises(ValueError, match=said) as raised:
+        calls.get(call, lambda: getattr(index, call)(**wrong))()
+    assert isinstance(raised.value, ArgumentError)
+    assert not (tmp_path / "i").exists()
+
+
 def test_all_errors_are_one_tree():
     errors = [getattr(sketchseek, name) for name in sketchseek.__all__ if name.endswith("Error")]
     assert len(errors) == 7
@@ -136,8 +168,10 @@ from sketchseek import (
     ArgumentError, DamagedError, Hit, Hits, Index, NoEmbeddingError, NoIndexError, PictureRow, Sketch,
     SketchseekError,
 )
-from sketchseek.kernels import RBF
-from sketchseek.maps import HarmonicMap, JointMap, LowDimensionalMap
+from sketchseek.kernels import RBF, Periodic, set_similarity
+from sketchseek.maps import (
+    HarmonicMap, JointMap, LowDimensionalMap, MatchKernel, orientation_map, spatial_map,
+)
 
 
 def everything(folder: Path) -> float:
@@ -167,9 +201,65 @@ def everything(folder: Path) -> float:
     maps = JointMap(kernels=[RBF(0.12), RBF(0.2)], n_frequencies=5, domain=3.14).fit()
     other = (HarmonicMap(), LowDimensionalMap())
     return float(maps.transform_query(np.zeros((1, 1)), kernel=0).sum()) + len(other)
+
+
+def drawings(folder: Path) -> list[str]:
+    sketch: Sketch = Sketch.of([[[0, 0], [9, 9]]]).simplified(100)
+    several = [
+        Sketch.from_strokes([[[0.0, 0.0], [9.0, 9.0]]], name="line"), Sketch.from_svg("<svg/>"),
+        Sketch.from_pixels(np.zeros((9, 9), np.uint8)), Sketch.from_bitmap(np.zeros((9, 9), np.uint8)),
+        Sketch.from_image(Image.new("L", (9, 9))), Sketch.load(folder / "mug.png", box=(0, 0, 5, 5)),
+    ]
+    print(len(sketch.points), sketch.strokes[0].shape, sketch.picture is None)
+    return [one.to_svg() + one.name for one in several]
+
+
+def keep(index: Index) -> str:
+    index.enable_expansion("efficientnet")
+    index.keep_tokens(False)
+    index.set_min_object_size(0.2)
+    hits = index.search("mug.png")
+    hit = hits[0]
+    known = index.row(hit.id), index.pictures[0].width, index.identify(index.picture_path(hit.id))
+    print(known, len(index.thumbnails([hit.id])[0]), index.folders(most=5))
+    print(index.version, index.config.preset)
+    print(index.note, index.method, index.state.settings.scales, len(index.snapshot), index.store.version)
+    print(index.likeness(Sketch.load("mug.png"), hit.id).cosine, index.draw(k=3), index.measures())
+    print(hits.absent, hits.others(hits[:2]).verdict, hits.first_page, hits.note, hits.covered)
+    print(hit.outline(), hit.pose.scale, hit.also, hit.missing, hit.matched, hit.like, hit.to_dict())
+    index.close()
+    return index.location
+
+
+def sets() -> float:
+    x = np.zeros((3, 1))
+    maps = JointMap([RBF(0.12)], n_frequencies=3).set_output(transform="default").set_params(n_frequencies=4)
+    print(maps.fit_transform(x), maps.fit(x).transform(x), maps.transform_symmetric(x), maps.get_params())
+    print(maps.get_feature_names_out(), maps.signature(x), maps.errors(), maps.column_weights(0))
+    print(maps.check_fitted().weights_for(Periodic(RBF(0.2), period=2.0)), maps.columns(x))
+    kernel = MatchKernel([maps, orientation_map(2).fit()])
+    V = kernel.describe(np.zeros((3, 2)), [1.0, 1.0, 1.0])
+    W = kernel.translate(V, {0: 0.5})
+    print(kernel.scores(V, W, {0: np.zeros(3)}), kernel.polynomial(V, W, [0]), kernel.component_weights(0))
+    print(kernel.similarity(V, W), kernel.norm(V), spatial_map(3).frequencies_)
+    return set_similarity(x, x, [RBF(0.1)], normalization="cosine")
 """
 
 
+def test_the_script_uses_every_public_function():
+    classes = [getattr(sketchseek, name) for name in sketchseek.__all__ if name[0].isupper()]
+    classes += [getattr(sketchseek.maps, name) for name in sketchseek.maps.__all__]
+    members = {
+        name for c in classes if inspect.isclass(c) and not issubclass(c, Exception) for name in dir(c)
+    }
+    public = {f".{name}" for name in members if not name.startswith("_")} - {f".{name}" for name in dir(list)}
+    public |= {
+        name for name in (*sketchseek.maps.__all__, "set_similarity", "Periodic") if name != "FeatureMap"
+    }
+    assert [name for name in sorted(public) if name not in EVERYTHING] == []
+
+
+@pytest.mark.slow
 def test_a_script_that_uses_everything_passes_mypy_strict(tmp_path):
     pytest.importorskip("mypy")
     script = tmp_path / "script.py"

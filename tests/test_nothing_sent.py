@@ -13,6 +13,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+pytestmark = pytest.mark.slow
+
 STROKES = [[[0, 0], [100, 0], [100, 80], [0, 80], [0, 0]]]
 CODE = "import sys; from sketchseek.cli import main; sys.exit(main())"
 HABITS = ("ORT_DISABLE_TELEMETRY", "RAY_USAGE_STATS_ENABLED", "HF_HUB_DISABLE_TELEMETRY")

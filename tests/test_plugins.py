@@ -27,6 +27,8 @@ from sketchseek.plugins import find, plugins
 from sketchseek.sources import Item
 from sketchseek.storage.schema import IndexConfig
 
+pytestmark = pytest.mark.slow
+
 EXAMPLE = Path(__file__).parents[1] / "examples" / "plugin"
 
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "arrays.hpp"
 #include "search/icons.hpp"
 
 namespace nb = nanobind;
@@ -18,27 +19,6 @@ namespace sketchseek {
 const Kernels& kernels_of_build(const std::string& name);  // module.cpp
 
 namespace {
-
-template <class T, int N>
-using In = nb::ndarray<const T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Out = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
-
-void require(bool holds, const char* sentence) {
-  if (!holds) throw std::invalid_argument(sentence);
-}
-
-template <class Array>
-void require_finite(const Array& values, const char* sentence) {
-  for (size_t i = 0; i < values.size(); ++i) require(std::isfinite(values.data()[i]), sentence);
-}
-
-template <class T>
-Out<T> handed_over(std::vector<T>&& values) {
-  auto* kept = new std::vector<T>(std::move(values));
-  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return Out<T>(kept->data(), {kept->size()}, owner);
-}
 
 std::vector<std::vector<double>> strokes_of(const In<double, 2>& points, const In<int32_t, 1>& lengths) {
   require(points.shape(1) == 2, "points must be (n, 2)");
@@ -117,7 +97,7 @@ class Embeddings {
 // Of some pictures, by number.
 Resemblance part_of(const Resemblance& all, In<int64_t, 1> ids) {
   Resemblance out;
-  out.mean = all.mean, out.deviation = all.deviation;
+  out.mean = all.mean, out.deviation = all.deviation, out.best = all.best, out.fifth = all.fifth;
   for (size_t i = 0; i < ids.size(); ++i) {
     if (ids.data()[i] < 0 || ids.data()[i] >= (int64_t)all.z.size()) throw std::out_of_range("ids must be numbers below n");
     out.z.push_back(all.z[ids.data()[i]]);

@@ -20,7 +20,7 @@ from .search.near_duplicates import with_likeness
 from .search.options import Options, SearchOptions, Turn
 from .search.search import search
 from .search.state import SearchState
-from .shape.engine.device import engine_on
+from .shape.engine.device import DEVICES, engine_on
 from .shape.settings import DEFAULT_PRESET, Settings
 from .shape.windows import LEVELS, MIN_OBJECT_SIZE, shares
 from .storage.location import Location, damaged, no_index
@@ -170,7 +170,7 @@ class Index:
         return index
 
     def __len__(self) -> int:
-        return len(self._state)
+        return len(self.state)
 
     def __iter__(self) -> Iterator[PictureRow]:
         return iter(self.pictures)
@@ -178,10 +178,10 @@ class Index:
     def __contains__(self, picture: object) -> bool:
         """Whether it has the picture of that path, address or id."""
         if isinstance(picture, PictureRow):
-            return self._state.has(picture.id)
+            return self.state.has(picture.id)
         if not isinstance(picture, str | os.PathLike):
             return False
-        return self._state.has(os.fspath(picture)) or self._number_of(picture) is not None
+        return self.state.has(os.fspath(picture)) or self._number_of(picture) is not None
 
     def __enter__(self) -> Self:
         return self
@@ -197,7 +197,7 @@ class Index:
     @property
     def pictures(self) -> Sequence[PictureRow]:
         """All pictures of the version that is open, without their vectors."""
-        return _Pictures(self._state)
+        return _Pictures(self.state)
 
     def __repr__(self) -> str:
         return f"<sketchseek.Index of {len(self):,} pictures in {self._location}>"
@@ -210,12 +210,12 @@ class Index:
     @property
     def version(self) -> int:
         """Grows with every change that `refresh` brings."""
-        return self._snapshot.version
+        return self.snapshot.version
 
     @property
     def config(self) -> IndexConfig:
         """Everything that gave the vectors."""
-        return self._snapshot.config
+        return self.snapshot.config
 
     @property
     def store(self) -> Store:
@@ -256,6 +256,12 @@ class Index:
         """
         from .indexing import IndexingOptions, Report
 
+        if jobs is not None and (not isinstance(jobs, int) or jobs < 1):
+            raise ArgumentError(f"jobs must be a whole number from 1, got {jobs!r}")
+        if isinstance(exclude, str) or not all(isinstance(pattern, str) for pattern in exclude):
+            raise ArgumentError(f"exclude must be a list of patterns, got {exclude!r}")
+        if device not in DEVICES:
+            raise ArgumentError(f"There is no device {device!r}; choose one of {', '.join(DEVICES)}.")
         options = IndexingOptions(jobs, exclude, forget_missing, retry, device, workers, listings)
         if paths is not None:
             given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
@@ -343,7 +349,7 @@ class Index:
     def keep_tokens(self, wanted: bool | None = None) -> None:
         """Keep tokens of pictures from now on, or none; the next `add` gives them to pictures without.
 
-        wanted : None for what was decided before, and for tokens where nobody has: in an index from before.
+        wanted : None keeps what was decided before; an older index, where nothing was, gets tokens.
 
         Where there are tokens of another version, all pictures get new ones beside them, and searches go
         without tokens until they have.
@@ -392,9 +398,9 @@ class Index:
             if self._location.is_uri:
                 self.store.refresh()
                 identity = self.store.current.identity
-            if identity == self._snapshot.identity:
+            if identity == self.snapshot.identity:
                 return False
-            self._go_to(self._newest_snapshot(self._snapshot, save))
+            self._go_to(self._newest_snapshot(self.snapshot, save))
             return True
 
     def _newest_snapshot(self, before: Snapshot | None, save: bool) -> Snapshot:
@@ -448,23 +454,19 @@ class Index:
         return opened
 
     @property
-    def _snapshot(self) -> Snapshot:
+    def snapshot(self) -> Snapshot:
+        """What searches read of the version that is open."""
         return self._now[0]
 
     @property
-    def _state(self) -> SearchState:
-        """What is searched; made again when somebody has written to the file that it is mapped from."""
+    def state(self) -> SearchState:
+        """What a search sees; made again when the file that it is mapped from was written to."""
         snapshot, state = self._now
         if snapshot.is_intact():
             return state
         with self._lock:
             snapshot, state = self._now
             return state if snapshot.is_intact() else self._go_to(self._newest_snapshot(None, save=True))[1]
-
-    @property
-    def state(self) -> SearchState:
-        """What a search sees, for those that take it elsewhere."""
-        return self._state
 
     def _embeddings(self, snapshot: Snapshot) -> EmbeddingIndex | None:
         stored, config = snapshot.expansion, snapshot.config.expansion
@@ -514,7 +516,7 @@ class Index:
     @property
     def method(self) -> str:
         """How it is searched by shape unless told otherwise: exactly, while that takes less than a blink."""
-        return self._state.method
+        return self.state.method
 
     def _method_for(self, snapshot: Snapshot, collection: Collection) -> str:
         long = collection.has_windows and len(collection.engine) > EXACT_WINDOWS
@@ -622,7 +624,7 @@ class Index:
         return (self._search(drawing, chosen) for drawing in drawings)
 
     def _search(self, drawing: Drawing | None, options: Options) -> Hits:
-        state = self._state
+        state = self.state
         hits = search(state, None if drawing is None else Sketch.of(drawing), options)
         if options.blend is None and drawing is not None:
             hits.note = hits.note or by_shape_alone(self._no_encoder)
@@ -636,11 +638,12 @@ class Index:
         """
         from .notebook import sketch_widget
 
+        Options.of(k, options)  # what is wrong is said now, not by the sheet
         return sketch_widget(self, k, **options)
 
     def likeness(self, sketch: Sketch, identifier: str) -> Likeness:
         """What the network says of a drawing and a picture, as far as the index knows."""
-        state = self._state
+        state = self.state
         encoder = state.embeddings.encoder(required=False) if state.embeddings else None
         if state.embeddings is None or encoder is None:
             return Likeness(None, None)
@@ -656,21 +659,21 @@ class Index:
 
         most : so many at most, the upper ones first.
         """
-        return self._state.folders.tree(len(self) if most is None else most)
+        return self.state.folders.tree(len(self) if most is None else most)
 
     def row(self, identifier: str) -> PictureRow:
         """What is known of a picture."""
-        return _Pictures(self._state)[self._state.number(identifier)]
+        return _Pictures(self.state)[self.state.number(identifier)]
 
     def identify(self, picture: Path) -> str:
         """The id of the picture at a path or URI."""
         number = self._number_of(picture)
         if number is None:
             raise SketchseekError(f"There is no picture {os.fspath(picture)} in the index.")
-        return self._state.id(number)
+        return self.state.id(number)
 
     def _number_of(self, picture: Path) -> int | None:
-        state, text = self._state, os.fspath(picture)
+        state, text = self.state, os.fspath(picture)
         wanted = text if "://" in text else os.path.abspath(os.path.expanduser(text))
         return next((number for number in range(len(state)) if state.path(number) == wanted), None)
 
@@ -685,7 +688,7 @@ class Index:
     def thumbnails(self, identifiers: Sequence[str]) -> list[bytes]:
         """Those of several pictures, read at once."""
         for identifier in identifiers:
-            self._state.number(identifier)
+            self.state.number(identifier)
         with self._lock:
             self.store.refresh()
         table = self.store.rows(set(identifiers), ["id", "thumbnail", "thumbnail_sum"])
@@ -717,8 +720,8 @@ class Index:
             **self._prospects(),
             "min_object_size": config.min_object_size,
             "smallest": config.min_object_size,  # the same by its earlier name, as `views` is
-            "windows": len(self._snapshot.codes),
-            "views": len(self._snapshot.codes),
+            "windows": len(self.snapshot.codes),
+            "views": len(self.snapshot.codes),
             "version": self.version,
             "settings": {**config.settings, "detector_version": config.detector_version},
             "location": self.location,
@@ -749,6 +752,8 @@ def make_config(
     from .contours.detectors import get_detector
     from .shape.settings import PRESETS
 
+    if not isinstance(expansion, bool | str):
+        raise ArgumentError(f"expansion must be True, False or the name of a network, got {expansion!r}")
     if preset not in PRESETS:
         raise ArgumentError(f"There is no preset {preset!r}; choose one of {', '.join(PRESETS)}.")
     _check_min_object_size(min_object_size)
@@ -770,7 +775,7 @@ def make_config(
 def _check_min_object_size(min_object_size: float) -> None:
     if min_object_size not in LEVELS:
         raise ArgumentError(
-            f"Things as small as {min_object_size:g} of a picture can't be asked for; choose one of "
+            f"Things as small as {min_object_size!r} of a picture can't be asked for; choose one of "
             f"{', '.join(f'{known:g}' for known in LEVELS)}."
         )
 
@@ -873,7 +878,7 @@ def _expansion(name: str, *, tokens: bool = True) -> Expansion:
 
 
 def _outdated(expansion: Expansion) -> bool:
-    """Whether its tokens, unless nobody wants any, are others than those that would be made here."""
+    """Whether tokens are wanted, and are others than those that would be made here."""
     from .embeddings.encoders import token_space
 
     here = None if expansion.tokens == "" else token_space(expansion.name)
@@ -888,7 +893,7 @@ def _with_tokens(expansion: Expansion, space: TokenSpace | None) -> Expansion:
 
 
 def _without_tokens(expansion: Expansion) -> Expansion:
-    """The same with tokens that nobody wants."""
+    """The same without tokens."""
     return replace(expansion, tokens="", token_bytes=0)
 
 

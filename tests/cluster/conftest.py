@@ -13,7 +13,7 @@ from s3server import KEYS, s3_server
 
 from sketchseek import Index, Sketch
 from sketchseek.contours.synthetic import random_curves
-from sketchseek.indexing.commits import _row
+from sketchseek.indexing.commits import row_of
 from sketchseek.indexing.worker import Described, PictureShape
 from sketchseek.shape.descriptor import describe, encode, norms
 from sketchseek.shape.settings import Settings
@@ -94,7 +94,7 @@ def synthetic() -> Callable[..., list[dict[str, Any]]]:
                 seen[[-65, -1]] = 13, 18  # rows and columns
             name = f"/pictures/{number % 4}/{number:06}.png".encode()
             item = Described(name, 1, 1, b"d", 400, 300, b"", shape, vector, seen.tobytes() or None)
-            out.append(_row(f"{number:016x}", item, ("expansion", "tokens")))
+            out.append(row_of(f"{number:016x}", item, ("expansion", "tokens")))
         return out
 
     return rows

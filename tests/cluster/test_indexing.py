@@ -32,7 +32,7 @@ def many(tmp_path: Path, draw_picture: Any) -> Path:
 
 
 def names(index: Index) -> list[str]:
-    return sorted(os.path.basename(index._state.path(number)) for number in range(len(index)))
+    return sorted(os.path.basename(index.state.path(number)) for number in range(len(index)))
 
 
 def encoders() -> list[Any]:

@@ -173,7 +173,7 @@ def test_what_waits_for_workers_is_little(
         real(self, pool)
         given.append(sum(len(asked.folders) for asked in self._asked.values()))
 
-    monkeypatch.setattr(listing._Shared, "_deal", counted)
+    monkeypatch.setattr(listing._Shared, "_assign", counted)
     assert walk([absolute(many)], listings=ClusterListings()) == walk([absolute(many)])
     assert 0 < max(given) <= 3 * listing.AHEAD * listing.BATCH + listing.LISTED_AT_ONCE
 

@@ -60,7 +60,7 @@ def six(put: Put, pictures: Path) -> list[str]:
 
 
 def paths(index: Index) -> list[str]:
-    return sorted(index._state.path(number) for number in range(len(index)))
+    return sorted(index.state.path(number) for number in range(len(index)))
 
 
 def test_a_bucket_through_its_life(

@@ -80,7 +80,7 @@ def test_the_engine_of_engines_is_one_engine(
     from sketchseek.cluster import engine as engine_module
 
     monkeypatch.setattr(engine_module, "FEW", few)
-    one, other = Index.open(collection)._state.collection, spread._state.collection
+    one, other = Index.open(collection).state.collection, spread.state.collection
     query = Query.of(drawings[1].points, one.settings)
     n = len(one.engine)
     assert len(other.engine) == n > 1500
@@ -113,8 +113,8 @@ def test_shards_that_name_too_few_are_asked_again(
 ) -> None:
     """With these shares of the best, each shard names too few; so many that only some do; and all."""
     monkeypatch.setattr(engine_module, "likely", lambda k, _: max(1, int(share * k)))
-    alone = Index.open(collection)._state.collection
-    engine = spread._state.collection.engine
+    alone = Index.open(collection).state.collection
+    engine = spread.state.collection.engine
     asked: Counter[str] = Counter()
     real = engine._ask
     monkeypatch.setattr(engine, "_ask", lambda name, requests: asked.update([name]) or real(name, requests))
@@ -122,8 +122,8 @@ def test_shards_that_name_too_few_are_asked_again(
         for drawing in drawings:
             query = Query.of(drawing.points, alone.settings)
             monkeypatch.setattr(engine, "_wary", 0)
-            rows, scores = engine.top(query, k, groups=alone._groups, prior=alone.prior)
-            right = alone.engine.top(query, k, groups=alone._groups, prior=alone.prior)
+            rows, scores = engine.top(query, k, groups=alone.pictures, prior=alone.prior)
+            right = alone.engine.top(query, k, groups=alone.pictures, prior=alone.prior)
             assert np.array_equal(rows, right[0])
             assert np.array_equal(scores, right[1])
     assert asked["top"] == {0.0: 14, 1.0: 8}.get(share, asked["top"])
@@ -152,8 +152,8 @@ def test_expansion_has_the_answers_of_one_machine(
     write(tmp_path / "i", synthetic(range(300, 420), expansion=128))
     alone = Index.open(tmp_path / "i")
     with ClusterIndex.spread(tmp_path / "i", ClusterOptions(shards=3, deadline=DEADLINE)) as index:
-        assert index._state.embeddings is not None
-        assert index._state.embeddings.pictures.small == (large > 420)
+        assert index.state.embeddings is not None
+        assert index.state.embeddings.pictures.small == (large > 420)
         for drawing in drawings:
             first = alone.search(drawing, 10, expand=0, blend=0)
             for options in ({"expand": 3}, {"picked": [first[2].id]}, {"rejected": [first[0].id]}):
@@ -288,9 +288,9 @@ def test_fronts_that_come_later_take_the_layout_that_is_there(
             one.refresh()
         with ClusterIndex.spread(where, ClusterOptions(deadline=DEADLINE)) as other:
             assert other.fleet.shards == 3
-            assert other._layout is not None
-            assert one._layout is not None
-            assert other._layout.keys == one._layout.keys
+            assert other.layout is not None
+            assert one.layout is not None
+            assert other.layout.keys == one.layout.keys
             assert other.fleet.counts["started"] == 0
             write(where, synthetic(range(100, 103)))
             other.refresh()

@@ -29,6 +29,8 @@ from PIL import Image, ImageDraw
 from sketchseek import Index
 from sketchseek.cli import build_parser, main
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = [

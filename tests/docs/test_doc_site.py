@@ -12,6 +12,8 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("material")
 pytest.importorskip("mkdocstrings")
 

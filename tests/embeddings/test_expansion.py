@@ -104,7 +104,7 @@ def test_blending_is_the_sum_of_z_scores():
 def test_the_one_that_was_drawn_stays_on_the_first_page(seed):
     """A thing that is there once, among others that are like each other: expansion leads away from it."""
     pictures, shape, drawing, _ = world(seed=seed)
-    stored = pictures._stored.copy()
+    stored = pictures.stored.copy()
     stored[200] = np.random.default_rng(seed).normal(size=stored.shape[1]) * 2
     shape = shape.copy()
     shape[200] = shape[:8].min() + 0.005
@@ -119,7 +119,7 @@ def test_the_one_that_was_drawn_stays_on_the_first_page(seed):
 @pytest.mark.parametrize("seed", range(5))
 def test_of_flat_art_the_first_page_is_the_first_rankings(seed):
     pictures, shape, _, _ = world(seed=seed)
-    flat = np.append(pictures._stored, np.ones((len(shape), 1), np.float16), axis=1)
+    flat = np.append(pictures.stored, np.ones((len(shape), 1), np.float16), axis=1)
     art = Pictures(flat, np.zeros((2, flat.shape[1] - 1), np.float32))
     alone, expanded = (rerank(ShapeScores(shape), art, 10, expand=n, blend=0).ids for n in (0, 10))
     assert set(alone.tolist()) == set(expanded.tolist())
@@ -128,7 +128,7 @@ def test_of_flat_art_the_first_page_is_the_first_rankings(seed):
 def test_what_is_like_the_hits_comes_up_with_them():
     """A picture of the category that is no more like the mean of the first hits than others are."""
     pictures, shape, _, right = world()
-    stored = pictures._stored.astype(np.float32)
+    stored = pictures.stored.astype(np.float32)
     neighbours = np.flatnonzero(right)[10:20]
     away = stored[60:70].mean(0)
     stored[150] = 0.5 * stored[neighbours].mean(0) + 0.5 * away
@@ -150,7 +150,7 @@ def test_scores_spread_to_what_is_alike_and_no_further():
 @pytest.mark.parametrize("damage", [np.nan, np.inf, -np.inf])
 def test_a_damaged_embedding_is_none_and_spoils_no_other(damage):
     pictures, shape, drawing, _ = world()
-    damaged, without = pictures._stored.copy(), pictures._stored.copy()
+    damaged, without = pictures.stored.copy(), pictures.stored.copy()
     damaged[250, 7], without[250] = damage, np.nan
     found, wanted = (
         rerank(ShapeScores(shape), Pictures(stored), 300, drawing=drawing) for stored in (damaged, without)
@@ -203,7 +203,7 @@ def test_order_does_not_depend_on_the_scale_of_the_scores(seed, k, expand, blend
 
 def test_pictures_without_embeddings_stay_findable():
     pictures, shape, drawing, _ = world()
-    stored = pictures._stored.copy()
+    stored = pictures.stored.copy()
     stored[:4] = np.nan
     some = Pictures(stored)
     ids, scores, _ = rerank(ShapeScores(shape), some, 300, drawing=drawing)

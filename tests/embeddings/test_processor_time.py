@@ -15,6 +15,8 @@ from PIL import Image, ImageDraw
 
 from sketchseek import Index
 
+pytestmark = pytest.mark.slow
+
 SEARCHES = """if True:
     import sys, time
     from sketchseek import Index, Sketch

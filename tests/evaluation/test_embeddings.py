@@ -50,8 +50,8 @@ def test_an_index_of_the_same_pictures_answers_alike(folder: Path, tmp_path: Pat
     index.add(folder / "photos", jobs=1)
     ours = {Path(index.state.path(i)).name: i for i in range(PICTURES)}
     order = [ours[photo.name] for photo in data.photos]
-    np.testing.assert_array_equal(index._snapshot.tokens[order], seen.tokens)
-    np.testing.assert_array_equal(index._snapshot.expansion[order], seen.vectors)
+    np.testing.assert_array_equal(index.snapshot.tokens[order], seen.tokens)
+    np.testing.assert_array_equal(index.snapshot.expansion[order], seen.vectors)
     for sketch in e.sketches:
         assert sketch is not None
         found = find(state, sketch, Options(PICTURES)).pictures

@@ -77,7 +77,7 @@ def test_an_older_index_gets_them_with_the_next_run(
     index: Index, pictures: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sketch = Sketch.from_strokes([[*polygon(5), polygon(5)[0]]])
-    before, codes = embeddings_of(index), index._snapshot.codes.copy()
+    before, codes = embeddings_of(index), index.snapshot.codes.copy()
     by_shape = [hit.to_dict() for hit in index.search(sketch, blend=0, expand=0)]
     config = json.loads(index.config.to_json()) | {"schema": 6}
     index.store.dataset.drop_columns([EMBEDDING])
@@ -94,7 +94,7 @@ def test_an_older_index_gets_them_with_the_next_run(
     for upgraded in (old, Index.open(index.location)):
         after = embeddings_of(upgraded)
         assert all((after[name] == row).all() for name, row in before.items())
-        assert sorted(map(bytes, upgraded._snapshot.codes)) == sorted(map(bytes, codes))
+        assert sorted(map(bytes, upgraded.snapshot.codes)) == sorted(map(bytes, codes))
     monkeypatch.setattr("sketchseek.indexing.run.Workers", None)  # no picture is to be read
     assert old.add(pictures).unchanged == ICONS + 2
 

@@ -36,7 +36,7 @@ def pictures(tmp_path: Path, draw_picture: Any) -> Path:
 
 
 def tokens_of(index: Index) -> dict[str, bytes]:
-    snapshot = index._snapshot
+    snapshot = index.snapshot
     assert snapshot.tokens is not None
     return {name.decode(): row.tobytes() for name, row in zip(snapshot.ids, snapshot.tokens, strict=True)}
 
@@ -83,11 +83,11 @@ def test_an_index_from_before_gets_them_with_the_next_run_and_keeps_the_rest(
     index.add(pictures, jobs=1)
     expansion = index.config.expansion
     assert expansion is not None
-    assert index._snapshot.tokens is None
+    assert index.snapshot.tokens is None
     index.store.set_expansion(replace(expansion, tokens=None))  # as one that never heard of tokens
-    before = Index.open(where)._snapshot
+    before = Index.open(where).snapshot
     assert main(["index", str(pictures), "--index", str(where), "--jobs", "1"]) == 0
-    after = Index.open(where)._snapshot
+    after = Index.open(where).snapshot
     assert after.tokens is not None
     assert (after.tokens[:, -65] == 13).all()
     order = [after.ids.tolist().index(name) for name in before.ids.tolist()]
@@ -106,7 +106,7 @@ def test_tokens_of_another_version_are_made_again_with_the_next_run(tmp_path: Pa
     assert now is not None
     index.store.set_expansion(replace(now, tokens="of before", token_bytes=now.token_bytes // 2))
     before = Index.open(where)
-    assert not before._snapshot.tokens.any()  # type: ignore[union-attr]
+    assert not before.snapshot.tokens.any()  # type: ignore[union-attr]
     command = ["index", "--index", str(where), "--jobs", "1"]
     assert main([*command, str(pictures / "0.png")]) == 0
     some = Index.open(where)
@@ -137,9 +137,9 @@ def test_a_network_whose_tokens_come_to_be_known_gives_them_with_the_next_run(
         index.add(pictures, jobs=1)
         index.keep_tokens()
         assert index.config.expansion.tokens is None  # type: ignore[union-attr]
-    assert index._snapshot.tokens is None
+    assert index.snapshot.tokens is None
     assert main(["index", "--index", str(where), "--jobs", "1"]) == 0
-    after = Index.open(where)._snapshot
+    after = Index.open(where).snapshot
     assert (after.tokens[:, -1] == 18).all()  # type: ignore[index]
 
 
@@ -158,8 +158,8 @@ def test_whoever_wants_none_any_more_keeps_what_there_is_of_embeddings(
     assert main([*command, "--no-tokens", str(pictures / "0.png")]) == 0
     without = Index.open(where)
     assert without.config.successor is None
-    assert without._snapshot.tokens is None
-    np.testing.assert_array_equal(without._snapshot.expansion, index._snapshot.expansion)  # type: ignore[arg-type]
+    assert without.snapshot.tokens is None
+    np.testing.assert_array_equal(without.snapshot.expansion, index.snapshot.expansion)  # type: ignore[arg-type]
 
 
 def test_without_tokens_none_are_made_and_it_stays_so_until_somebody_wants_them(
@@ -168,14 +168,14 @@ def test_without_tokens_none_are_made_and_it_stays_so_until_somebody_wants_them(
     where = str(tmp_path / "i")
     command = ["index", str(pictures), "--index", where, "--jobs", "1", "--detector", "canny"]
     assert main([*command, "--no-tokens"]) == 0
-    assert Index.open(where)._snapshot.tokens is None
+    assert Index.open(where).snapshot.tokens is None
     assert main(command) == 0
-    assert Index.open(where)._snapshot.tokens is None
+    assert Index.open(where).snapshot.tokens is None
     assert main([*command, "--tokens"]) == 0
-    assert Index.open(where)._snapshot.tokens is not None
-    assert (Index.open(where)._snapshot.tokens[:, -1] > 0).all()  # type: ignore[index]
+    assert Index.open(where).snapshot.tokens is not None
+    assert (Index.open(where).snapshot.tokens[:, -1] > 0).all()  # type: ignore[index]
     assert main([*command, "--no-tokens"]) == 0
-    assert Index.open(where)._snapshot.tokens is None
+    assert Index.open(where).snapshot.tokens is None
 
 
 def test_tokens_of_another_version_are_not_mixed(tmp_path: Path, pictures: Path) -> None:
@@ -265,7 +265,7 @@ def test_pictures_out_of_reach_keep_theirs_when_their_rows_are_repaired(
         store.succeed()
         assert store.config.expansion.columns == ("expansion_2", "tokens_2")
         index.refresh(save=True)
-    before = index._snapshot
+    before = index.snapshot
     assert before.tokens is not None
     assert before.tokens.any(axis=1).all()
     for path in (where / "pictures.lance" / "data").iterdir():
@@ -273,7 +273,7 @@ def test_pictures_out_of_reach_keep_theirs_when_their_rows_are_repaired(
         path.write_bytes(content[: len(content) // 2])
     pictures.rename(tmp_path / "elsewhere")
     assert check(where, repair=True).kept == PICTURES
-    after = Index.open(where)._snapshot
+    after = Index.open(where).snapshot
     order = np.argsort(after.ids)[np.argsort(np.argsort(before.ids))]
     np.testing.assert_array_equal(after.expansion[order], before.expansion)
     np.testing.assert_array_equal(after.tokens[order], before.tokens)

@@ -19,6 +19,8 @@ from sketchseek.errors import DamagedError, SketchseekError
 from sketchseek.indexing.repair import REFUSED, check, read_damaged
 from sketchseek.storage.store import Store
 
+pytestmark = pytest.mark.slow
+
 SQUARE = Sketch.from_strokes([[[0, 0], [100, 0], [100, 80], [0, 80], [0, 0]]])
 
 Answers = dict[str, tuple[float, tuple[float, ...], bytes]]

@@ -60,14 +60,14 @@ def index(tmp_path: Path, pictures: Path, network: Callable[[str], str]) -> Inde
 
 def shapes(index: Index) -> dict[str, bytes]:
     """What is known of pictures but for what they depict, by id."""
-    snapshot = index._snapshot
+    snapshot = index.snapshot
     rows = {row["id"]: row for row in snapshot.rows(range(len(snapshot)))}
     return {name: row["path"] + row["code"] + row["windows"] for name, row in rows.items()}
 
 
 def described(index: Index) -> int:
     """How many pictures have embeddings of what searches go by."""
-    stored = index._snapshot.expansion
+    stored = index.snapshot.expansion
     assert stored is not None
     return int(np.isfinite(stored).all(axis=1).sum())
 

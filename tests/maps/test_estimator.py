@@ -4,6 +4,7 @@ import math
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -38,6 +39,50 @@ for estimator in JointMap(), HarmonicMap(), LowDimensionalMap(RBF(0.2), n_freque
         assert status == "passed"
         assert passed == total
         assert int(total) >= 40  # 47 in scikit-learn 1.9
+
+
+class Table(np.ndarray):
+    """Stands for a table of pandas or polars: numbers, and what the columns are called."""
+
+    columns: list[str]
+
+    @classmethod
+    def of(cls, values, columns=None, schema=None, index=None, orient=None):
+        made = np.asarray(values).view(cls)
+        made.columns, made.index, made.iloc = columns or schema, index, None
+        return made
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+@pytest.mark.parametrize("map_class", MAPS)
+def test_tables_come_out_where_they_are_asked_for(map_class, kind, monkeypatch):
+    from sklearn.base import clone
+
+    monkeypatch.setitem(sys.modules, kind, SimpleNamespace(DataFrame=Table.of))
+    table = Table.of(np.linspace(0, 1, 8).reshape(4, 2), columns=["width", "height"], index=[4, 3, 2, 1])
+    made = map_class(n_frequencies=3).fit(table)
+    plain = made.transform(table)
+    assert type(plain) is np.ndarray
+    assert list(made.feature_names_in_) == ["width", "height"]
+    names = [f"{x}_{part}" for x in ("width", "height") for part in ("1", "cos1", "sin1", "cos2", "sin2")]
+    assert made.get_feature_names_out().tolist() == names
+    found = clone(made.set_output(transform=kind)).fit_transform(table)
+    assert (found.columns, found.index) == (names, [4, 3, 2, 1] if kind == "pandas" else None)
+    np.testing.assert_array_equal(found, plain)
+    assert type(made.transform_query(table)) is np.ndarray, "a query has weights of its own"
+    assert type(made.set_output(transform="default").transform(table)) is np.ndarray
+
+
+def test_names_of_columns_are_checked():
+    made = JointMap(n_frequencies=2).fit(np.zeros((3, 2)))
+    assert made.get_feature_names_out().tolist()[:3] == ["x0_1", "x0_cos1", "x0_sin1"]
+    assert made.get_feature_names_out(["a", "b"]).tolist()[3:] == ["b_1", "b_cos1", "b_sin1"]
+    with pytest.raises(ValueError, match="input_features should have length"):
+        made.get_feature_names_out(["a"])
+    with pytest.raises(ValueError, match="polars"):
+        made.set_output(transform="excel")
+    with pytest.raises(ValueError, match="fit"):
+        JointMap().get_feature_names_out()
 
 
 def test_works_in_a_pipeline_and_a_grid_search():

@@ -23,6 +23,8 @@ from sketchseek.search.state import PictureContours, SearchState, state_of
 from sketchseek.shape.settings import Settings
 from sketchseek.shape.windows import WHOLE
 
+pytestmark = pytest.mark.slow
+
 skimage_data = pytest.importorskip("skimage.data", reason="the extra `demo` is not installed")
 
 N_X, N_ANGLE = 5, 2

@@ -121,7 +121,15 @@ def features(
         "log rank": np.log(np.arange(1, k + 1)),
         "icon cosine": np.zeros(k) if resemblance is None else resemblance[0][ranking.ids],
         "icon z-score": np.zeros(k) if resemblance is None else resemblance[1][ranking.ids],
+        "best icon cosine": np.zeros(k),
+        "icon margin to the fifth": np.zeros(k),
+        "icon spread": np.zeros(k),
     }
+    if resemblance is not None:
+        likest, seen = np.sort(resemblance[0])[::-1], resemblance[1] != 0
+        rows["best icon cosine"] += likest[0]
+        rows["icon margin to the fifth"] += likest[0] - likest[min(4, len(likest) - 1)]
+        rows["icon spread"] += resemblance[0][seen].std()
     return np.stack([np.asarray(rows[name], np.float64) for name in EVIDENCE], axis=1)
 
 

@@ -70,7 +70,7 @@ def test_a_rare_kind_is_as_like_the_drawing_as_a_search_finds(triangle):
             return of_each[[kind if kind in kinds else kinds[0] for kind in (0, 1)]]
 
     embeddings = EmbeddingIndex(lambda: pictures, lambda _: Network())
-    index = SimpleNamespace(_state=SimpleNamespace(embeddings=embeddings, number=int))
+    index = SimpleNamespace(state=SimpleNamespace(embeddings=embeddings, number=int))
     known = Index.likeness(index, triangle, "7")
     assert known.cosine == pytest.approx(pictures.vectors(np.array([7]))[0, 0])
     assert known.patches is None
@@ -154,10 +154,10 @@ def test_embeddings_come_later_and_may_be_missing(folder, triangle, tmp_path):
     assert len(made.search(triangle, 18)) == 18  # none has one yet
     with pytest.raises(SketchseekError, match="None of the picked pictures has an embedding"):
         made.search(triangle, picked=[made.search(triangle)[0].id])
-    codes = made._snapshot.codes.copy()
+    codes = made.snapshot.codes.copy()
     made.add([folder], jobs=1)
-    np.testing.assert_array_equal(made._snapshot.codes, codes)
-    assert not np.isnan(made._snapshot.expansion).any()
+    np.testing.assert_array_equal(made.snapshot.codes, codes)
+    assert not np.isnan(made.snapshot.expansion).any()
     assert [number % 3 for number in names(made.search(triangle, 6))] == [2] * 6
     paint(tmp_path / "18.png", 18)
     config = made.store.config.expansion

@@ -18,6 +18,8 @@ from sketchseek import Index, Sketch
 from sketchseek.search.hit import Pose
 from sketchseek.server.app import create_app
 
+pytestmark = pytest.mark.slow
+
 MOST = 2_000_000
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1000 1000" fill="none" stroke="black">'
 

@@ -17,6 +17,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+pytestmark = pytest.mark.slow
+
 STAR = [[50, 0], [61, 36], [98, 36], [68, 58], [79, 94], [50, 72], [21, 94], [32, 58], [2, 36], [39, 36]]
 
 

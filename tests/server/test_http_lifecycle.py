@@ -19,6 +19,8 @@ from sketchseek import Index
 from sketchseek.errors import AddressError
 from sketchseek.server import listen
 
+pytestmark = pytest.mark.slow
+
 
 def test_term_finishes_what_is_under_way(start_server: Callable, shape_index: Path, star) -> None:
     server = start_server(shape_index, "--verbose")

@@ -16,6 +16,8 @@ from sketchseek.errors import SketchseekError
 from sketchseek.server.app import create_app
 from sketchseek.server.proxy import ProxyHeaders, checked_prefix
 
+pytestmark = pytest.mark.slow
+
 FORGED = "203.0.113.9"
 
 

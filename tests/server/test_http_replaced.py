@@ -20,6 +20,8 @@ from sketchseek.indexing.changes import digest_of_file
 from sketchseek.server.app import OpenFileResponse, create_app
 from sketchseek.server.limits import Limits
 
+pytestmark = pytest.mark.slow
+
 KINDS = ("", "/contours")
 SHAPE = '<rect x="60" y="80" width="200" height="150" fill="#123"/>'
 

@@ -30,6 +30,8 @@ from sketchseek.shape.engine import _engine
 from sketchseek.shape.engine.native import NativeEngine
 from sketchseek.shape.settings import Settings
 
+pytestmark = pytest.mark.slow
+
 LAYOUT = ("settings", "pictures", "frames", "codes", "synthetic")
 
 

@@ -65,8 +65,10 @@ constexpr double kApart = 0.5;  // at most this share of the smaller of two boxe
 
 // What a hit is judged by. Of the hit: its cosine and by how many deviations it stands out from the background, its coverage,
 // their product (match), how nearly it is a copy, what orders it, its rank, whether it is line art, and how much of the
-// background scores nearly as high, and what the icon network says of it (0 where nobody asked). Of the search: the number of pictures, how much was drawn and how concentrated it is, the
-// best hit beside the background, the tenth and the second, the background's skewness. The network's are 0 without one.
+// background scores nearly as high, and what the icon network says of it (0 where nobody asked). Of the search: the number of pictures,
+// how much was drawn and how concentrated it is, the best hit beside the background, the tenth and the second, the background's
+// skewness; the largest cosine of the icon network, how far the fifth is from it, and their deviation. The network's are 0
+// without one.
 #define SKETCHSEEK_EVIDENCE(X)                                                                                               \
   X(kCosine, "cosine") X(kShapeZ, "shape z-score") X(kCoverageOf, "coverage") X(kOrderScore, "order score")                  \
   X(kNetwork, "network cosine") X(kNetworkZ, "network z-score") X(kPictures, "log pictures") X(kLineArt, "line art")         \
@@ -77,7 +79,8 @@ constexpr double kApart = 0.5;  // at most this share of the smaller of two boxe
   X(kSimilarity, "similarity to first hits") X(kCrowd, "background similar to first hits") X(kShapeSkew, "shape skewness")   \
   X(kShapeAbove, "background above by shape") X(kNetworkAbove, "background above by network") X(kMatch, "match")             \
   X(kCopy, "near copy") X(kBestMatch, "best match") X(kMatchMargin, "match margin to the second") X(kRank, "log rank")    \
-  X(kIcon, "icon cosine") X(kIconZ, "icon z-score")
+  X(kIcon, "icon cosine") X(kIconZ, "icon z-score") X(kIconBest, "best icon cosine")                                        \
+  X(kIconMargin, "icon margin to the fifth") X(kIconSpread, "icon spread")
 
 // By how many deviations of unrelated drawings the drawing is more like photographs: the first hits, the nearest in the whole
 // collection, the mean of the first hits, the best mean of three neighbours; then what it has with photographs elsewhere.

@@ -203,6 +203,7 @@ class IconNetwork {
 struct Resemblance {
   std::vector<float> z;            // (n,) deviations above the mean; 0 for a picture that the network has not seen
   double mean = 0, deviation = 0;  // of the cosines
+  double best = 0, fifth = 0;      // the largest cosine, and the fifth; of fewer pictures the smallest
 
   explicit operator bool() const { return !z.empty(); }
   double cosine(int64_t picture) const { return mean + deviation * z[picture]; }
@@ -247,6 +248,10 @@ class IconEmbeddings {
     out.mean = sum / (double)seen_;
     out.deviation = std::max(std::sqrt(std::max(squares / (double)seen_ - out.mean * out.mean, 0.0)), 1e-6);
     standardise(out);
+    const std::vector<int64_t> most = out.most(5);
+    const auto [least, largest] =
+        std::minmax_element(most.begin(), most.end(), [&](int64_t a, int64_t b) { return out.z[a] < out.z[b]; });
+    out.best = out.cosine(*largest), out.fifth = out.cosine(*least);
     return out;
   }
 
@@ -255,6 +260,7 @@ class IconEmbeddings {
     Resemblance out;
     if (!whole) return out;
     out.z = cosines(asked), out.mean = whole.mean, out.deviation = whole.deviation;
+    out.best = whole.best, out.fifth = whole.fifth;
     standardise(out);
     return out;
   }

@@ -239,7 +239,7 @@ class Core {
 
   // --- candidates: the exact scan -------------------------------------------------------------------------------------
 
-  // How many candidates the look wants for k hits after the first `offset`, of `among` pictures.
+  // How many candidates `rescore` wants for k hits after the first `offset`, of `among` pictures.
   static int64_t wanted(int64_t k, int64_t offset, int64_t among) {
     return std::min(std::max(judged(k, offset, among), kCandidates), among);
   }
@@ -253,7 +253,7 @@ class Core {
                      pictures_.prior.empty() ? nullptr : pictures_.prior.data(), parallel);
   }
 
-  // Rows for `look`: the best, or all where there are hardly more.
+  // Rows for `rescore`: the best, or all where there are hardly more.
   std::vector<int64_t> candidates(const Drawn& drawn, int64_t k, const Parallel& parallel) const {
     if (k < (int64_t)pictures_.size()) return best(drawn, k, parallel).first;
     std::vector<int64_t> rows(pictures_.rows.n);
@@ -346,7 +346,7 @@ class Core {
     return out;
   }
 
-  // --- the look ---------------------------------------------------------------------------------------------------------
+  // --- rescoring ------------------------------------------------------------------------------------------------------
 
   // Orders the candidates, judges them, and places the drawing in those that are asked for.
   Answer rescore(const Drawn& drawn, const Candidates& found, const Model& model, const RescoreOptions& options,
@@ -645,6 +645,9 @@ class Core {
       if (found.resemblance) {
         row[kIcon] = found.resemblance.cosine(ranking[i].picture);
         row[kIconZ] = found.resemblance.z[ranking[i].picture];
+        row[kIconBest] = found.resemblance.best;
+        row[kIconMargin] = found.resemblance.best - found.resemblance.fifth;
+        row[kIconSpread] = found.resemblance.deviation;
       }
       if (!network_evidence) continue;
       row[kNetwork] = network_evidence->cosine[i];

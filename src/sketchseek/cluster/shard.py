@@ -54,7 +54,7 @@ GROUP_OF = {
 """The kind of each call; the others are short, and have a thread of their own."""
 KEPT = 2
 """Versions of its rows that a shard holds besides those that fronts want: the newest, and the one before."""
-_NAMES = ("codes", "norms", "frames", "views", "is_line_art", "expansion", "tokens")
+_NAMES = ("codes", "norms", "frames", "windows", "is_line_art", "expansion", "tokens")
 _OF_WINDOWS = ("codes", "norms", "frames")
 
 
@@ -66,7 +66,7 @@ class NotHeldError(SketchseekError):
 class _Rows:
     """The rows of some pieces.
 
-    arrays : codes, norms, frames of each window; views, is_line_art, expansion, tokens of each picture.
+    arrays : codes, norms, frames of each window; windows, is_line_art, expansion, tokens of each picture.
     """
 
     pieces: tuple[Piece, ...]
@@ -81,7 +81,7 @@ class _Rows:
         cls, pieces: Sequence[Piece], parts: list[dict[str, NDArray[Any]]], settings: Settings, device: str
     ) -> _Rows:
         arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        groups = np.repeat(np.arange(len(arrays["views"]), dtype=np.int32), arrays["views"])
+        groups = np.repeat(np.arange(len(arrays["windows"]), dtype=np.int32), arrays["windows"])
         prior = _engine.view_priors(shares(arrays["frames"], groups, arrays["is_line_art"]))
         engine = engine_on(device)(arrays["codes"], arrays["norms"], settings)
         return cls(tuple(pieces), arrays, engine, groups, prior)
@@ -92,8 +92,8 @@ class _Rows:
             return None
         at = self.pieces.index(piece)
         row, picture = (sum(getattr(p, n) for p in self.pieces[:at]) for n in ("rows", "pictures"))
-        of_views, of_pictures = slice(row, row + piece.rows), slice(picture, picture + piece.pictures)
-        return {n: a[of_views if n in _OF_WINDOWS else of_pictures] for n, a in self.arrays.items()}
+        of_windows, of_pictures = slice(row, row + piece.rows), slice(picture, picture + piece.pictures)
+        return {n: a[of_windows if n in _OF_WINDOWS else of_pictures] for n, a in self.arrays.items()}
 
     def encode(self, key: str, means: NDArray[np.float32], centroids: NDArray[np.float32]) -> None:
         """Make product codes of the pictures' embeddings, to be known by a key, unless they are there."""

@@ -50,7 +50,7 @@ _ORDER_WEIGHT = 0.8  # what that ranking's z-score weighs once more when the pag
 _MATCHED_HITS = 200  # first hits of the first ranking with which a drawing's tokens meet
 _MATCH_WEIGHT = 2.0  # what their meeting weighs beside the first ranking's z-score
 _MATCH_PAGE_WEIGHT = 0.5  # what the final score says beside both, when the page is chosen from photographs
-_MET_PICKED = 1.0  # what meeting weighs beside the final score on that of pictures that somebody picked
+_MET_PICKED = 1.0  # what meeting weighs beside the final score on that of picked pictures
 _REJECTED_WEIGHT = 0.5  # weight of the likeness to pictures that were rejected
 _BACKGROUND_RANK = 3  # this many times further down than the last hit averaged, hits are nothing special
 _NEAREST = 60  # pictures that are most like the drawing itself, which are named beside the hits
@@ -160,8 +160,8 @@ def rerank(
     rejected : sequence of int
         Pictures that are not what was meant: they go, and what is more like them than usual goes down.
     among : ndarray of shape (m,), optional
-        The only pictures to answer with, at least k; `shape.best` names none but these. What the first hits
-        depict is learned from the whole collection all the same.
+        The only pictures to answer with, at least k; `ShapeRanking.best` names none but these. What the first
+        hits depict is learned from the whole collection all the same.
     meet : callable, optional
         Where a drawing's tokens meet pictures': the very picture that was drawn stands out. Where the user
         picked others, on the first page alone.

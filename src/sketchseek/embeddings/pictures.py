@@ -98,7 +98,7 @@ class Pictures:
         cache: CodeCache | None = None,
         candidates: Callable[[Pictures, Ids], Candidates] | None = None,
     ) -> None:
-        self._stored = stored
+        self.stored = stored
         n = len(stored)
         kept = _load(cache, n) if COMPARED <= n < LARGE and cache is not None else None
         known = kept or _Statistics.of(stored, prior)
@@ -127,15 +127,15 @@ class Pictures:
                 _save(cache, replace(known, kinds=kinds, codes=codes, steps=steps))
 
     def __len__(self) -> int:
-        return len(self._stored)
+        return len(self.stored)
 
     def has(self, ids: Ids) -> NDArray[np.bool_]:
         """Which of the pictures have an embedding."""
-        return _has_embedding(self._stored[ids])
+        return _has_embedding(self.stored[ids])
 
     def rows(self, ids: Ids) -> EmbeddingRows:
         """Some pictures, read once."""
-        stored = self._stored[ids]
+        stored = self.stored[ids]
         return EmbeddingRows(centred_rows(stored, self.means), kinds_of(stored, self.means))
 
     def vectors(self, ids: Ids) -> NDArray[np.float32]:

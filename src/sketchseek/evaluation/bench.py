@@ -65,7 +65,7 @@ def run_bench_on_gpu(pictures: int, preset: str, say: Callable[[str], None]) -> 
     from .bench_gpu import run_gpu
 
     settings = Settings.preset(preset)
-    photos, drawings, _ = _contours()
+    photos, drawings, _ = seed_contours()
     seeds = np.stack([describe(points, settings) for points in photos])
     return run_gpu(seeds, [Query.of(points, settings) for points in drawings], pictures, say)
 
@@ -87,11 +87,11 @@ def run_bench(
 
     settings = Settings.preset(preset)
     say("contours")
-    photos, drawings, source = _contours()
+    photos, drawings, source = seed_contours()
     seeds = np.stack([describe(points, settings) for points in photos])
     queries = [Query.of(points, settings) for points in drawings[:QUERIES]]
     say(f"{pictures} descriptors from {len(seeds)} {source}")
-    codes, code_norms = _enlarged(seeds, pictures, settings)
+    codes, code_norms = enlarged(seeds, pictures, settings)
     collection = Collection(codes, code_norms, settings)
     engine = collection.engine
     assert isinstance(engine, NativeEngine)
@@ -282,7 +282,7 @@ def best_time(call: Callable[[], object], threads: int) -> float:
     return best
 
 
-def _contours() -> tuple[list[Points], list[Points], str]:
+def seed_contours() -> tuple[list[Points], list[Points], str]:
     """Contours of photos and drawings where the data is, generated curves otherwise."""
     data = Path(os.environ.get("SKETCHSEEK_DATA", Path(__file__).parents[4] / "shared" / "data"))
     photos = sorted((data / "sysu" / "photos").rglob("*.jpg"))
@@ -309,7 +309,7 @@ def _contours() -> tuple[list[Points], list[Points], str]:
     return points, [Sketch.load(path).points for path in drawn], "photos' contours"
 
 
-def _enlarged(
+def enlarged(
     seeds: NDArray[np.float32], n: int, settings: Settings
 ) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     """One-byte codes and norms of n mixtures of two descriptors each, with noise of their own spread."""

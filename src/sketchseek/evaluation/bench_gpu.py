@@ -98,7 +98,7 @@ def translations(query: Query) -> int:
 def enlarged(
     seeds: NDArray[np.float32], n: int, settings: Settings, device: str
 ) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """`bench._enlarged` on a device: mixtures of two descriptors each, with noise, as codes with norms."""
+    """`bench.enlarged` on a device: mixtures of two descriptors each, with noise, as codes with norms."""
     generator = torch.Generator(device).manual_seed(0)
     scaled = torch.from_numpy(np.asarray(seeds / np.maximum(seeds[:, :1], 1e-9), np.float32)).to(device)
     spread = 0.15 * scaled.std(dim=0)

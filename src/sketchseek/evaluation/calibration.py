@@ -140,7 +140,7 @@ def fit(chosen: Sequence[Trial], terms: ModelTerms | None = None, ridge: float =
             hits,
             np.concatenate([t.right for t in there]),
             _by_set(there, [len(t.right) for t in there]),
-            ridge / 4,
+            ridge / 60,
             terms.of_hit,
         ),
         absent=(NEVER,) * QUESTIONS,
@@ -214,29 +214,35 @@ def _over_right(rows: Sequence[Judged]) -> float:
     return float(odds[at - 1]) if at else NEVER
 
 
-def judged(everything: Sequence[Trial], terms: ModelTerms | None = None) -> list[Judged]:
+def judged(
+    everything: Sequence[Trial], terms: ModelTerms | None = None, also: Sequence[Trial] = ()
+) -> list[Judged]:
     """By models that were fitted on the other half of the categories and on the other side's pictures, and by
-    the bounds that these have there."""
-    half = halves([t.category for t in everything])
-    rows = _crosswise(everything, [(bool(h), t.side) for h, t in zip(half, everything, strict=True)], terms)
+    the bounds that these have there. also : what is judged likewise, and nothing is fitted on."""
+    asked = [*everything, *also]
+    half = halves([t.category for t in asked])
+    rows = _crosswise(asked, [(bool(h), t.side) for h, t in zip(half, asked, strict=True)], terms, len(also))
+    known = {id(t) for t in everything}
     out = []
-    for side in sorted({t.side for t in everything}):
-        others = [row for row in rows if row.trial.side != side] or rows
-        absent = bounds(others)
+    for side in sorted({t.side for t in asked}):
+        fitted = [row for row in rows if id(row.trial) in known]
+        absent = bounds([row for row in fitted if row.trial.side != side] or fitted)
         out += [row.bounded(absent) for row in rows if row.trial.side == side]
     return out
 
 
 def _crosswise(
-    everything: Sequence[Trial], part: Sequence[tuple[Any, ...]], terms: ModelTerms | None
+    asked: Sequence[Trial], part: Sequence[tuple[Any, ...]], terms: ModelTerms | None, also: int
 ) -> list[Judged]:
-    """Each part by what was fitted on those that have nothing in common with it, as far as there are any."""
+    """Each part by what was fitted on those that have nothing in common with it, as far as there are any; the
+    last `also` are no part of that."""
     out: list[Judged] = []
+    known = list(zip(asked, part, strict=True))[: len(asked) - also]
     for name in sorted(set(part)):
-        others = [t for t, p in zip(everything, part, strict=True) if _apart(p, name)]
-        others = others or [t for t, p in zip(everything, part, strict=True) if p != name]
+        others = [t for t, p in known if _apart(p, name)]
+        others = others or [t for t, p in known if p != name]
         model = fit(others, terms)
-        mine = (t for t, p in zip(everything, part, strict=True) if p == name)
+        mine = (t for t, p in zip(asked, part, strict=True) if p == name)
         out += [Judged(t, model.judge(t.evidence, t.likeness)) for t in mine]
     return out
 

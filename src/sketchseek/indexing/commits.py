@@ -154,7 +154,7 @@ class Commits:
             keep_tidy(self._store)
 
     def forget(self, rows: Sequence[IndexedPicture], count: bool = True) -> None:
-        """Forget pictures that are no longer there, unless somebody has just moved or read them."""
+        """Forget pictures that are no longer there, unless another process has just moved or read them."""
         if not rows:
             return
         before = {row.id: row for row in rows}
@@ -199,7 +199,7 @@ class Commits:
             if isinstance(item, Move):
                 if row is None and _is_still(self.known.get(item.row.path), item.row):
                     rewritten[item.row.id] = item
-                continue  # somebody has added it at the new path meanwhile, or its row is of something else
+                continue  # another process has added it at the new path, or its row is of something else
             if isinstance(item, Unchanged):
                 if row is None or row.digest != item.digest:
                     continue
@@ -221,7 +221,7 @@ class Commits:
             identifier = row.id if row is not None else secrets.token_hex(8)
             if row is not None:
                 forget.append(row.id)
-            rows.append(_row(identifier, item, self._columns()))
+            rows.append(row_of(identifier, item, self._columns()))
             decided.known.append(_known(identifier, item))
             if isinstance(item, Failed):
                 decided.failed.append((path, item.reason))
@@ -327,7 +327,7 @@ def _filled(wanted: Expansion) -> Sequence[str]:
     return wanted.columns[: 2 if wanted.tokens else 1]
 
 
-def _row(identifier: str, item: Described | Failed, columns: Sequence[str]) -> dict[str, Any]:
+def row_of(identifier: str, item: Described | Failed, columns: Sequence[str]) -> dict[str, Any]:
     """columns : where what the network has seen goes."""
     row: dict[str, Any] = {"id": identifier, "width": 0, "height": 0, "failure": None}
     names = {

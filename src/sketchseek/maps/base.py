@@ -6,10 +6,11 @@ import inspect
 import math
 import sys
 from collections.abc import Sequence
-from typing import Any, Self
+from importlib import import_module
+from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..kernels import RBF, Array, Kernel
 from .components import columns, per_component
@@ -42,6 +43,7 @@ class FeatureMap:
     frequencies_ : (n,), ascending, the first is 0
     weights_ : (K, n), none negative
     n_features_in_ : columns of `X` that `transform` takes; 1 when `fit` was given none
+    feature_names_in_ : (n_features_in_,) names of the columns, where `fit` was given a table
     """
 
     frequencies_: Array
@@ -63,6 +65,7 @@ class FeatureMap:
 
     def fit(self, X: ArrayLike | None = None, y: object = None) -> Self:
         """Find frequencies and weights. They depend on the kernels only; `X` tells the number of columns."""
+        names = _names_of(X)
         if X is not None:
             X = _check_numbers(X, type(self).__name__)
         kernels = self._checked_kernels()
@@ -72,10 +75,20 @@ class FeatureMap:
             raise ValueError(f"domain must be a finite number greater than 0, not {self.domain!r}")
         self.frequencies_, self.weights_ = self._fit(kernels)
         self.n_features_in_ = 1 if X is None else X.shape[1]
+        self.__dict__.pop("feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = names
         return self
 
     def transform(self, X: ArrayLike) -> Array:
-        """The database side (map_asym2), with no kernel in it: (n, m) -> (n, m (2 n_frequencies - 1))."""
+        """The database side (map_asym2), with no kernel in it: (n, m) -> (n, m (2 n_frequencies - 1)).
+
+        An array, or the table that `set_output` asks for.
+        """
+        values: Array = self._as_asked(self._mapped(X), X)
+        return values
+
+    def _mapped(self, X: ArrayLike) -> Array:
         self.check_fitted()
         X = _check_numbers(X, type(self).__name__, self.n_features_in_)
         return self.columns(X).reshape(len(X), -1)
@@ -91,12 +104,12 @@ class FeatureMap:
     def transform_query(self, X: ArrayLike, kernel: int | Kernel = 0) -> Array:
         """The query side (map_asym1), with one kernel's weights: an index, or any further kernel."""
         weights = np.tile(self.column_weights(kernel), self.n_features_in_)
-        return self.transform(X) * weights
+        return self._mapped(X) * weights
 
     def transform_symmetric(self, X: ArrayLike, kernel: int | Kernel = 0) -> Array:
         """The same map for both sides (map_sym), with the square root of one kernel's weights."""
         weights = np.tile(self.column_weights(kernel), self.n_features_in_)
-        return self.transform(X) * np.sqrt(weights)
+        return self._mapped(X) * np.sqrt(weights)
 
     def signature(self, d: ArrayLike, kernel: int | Kernel = 0) -> Array:
         """The approximated kernel at differences `d`, in the same shape (kernel_approx)."""
@@ -150,6 +163,45 @@ class FeatureMap:
         return self
 
     # What scikit-learn asks of an estimator, without scikit-learn.
+
+    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[np.object_]:
+        """Names of the columns that `transform` gives: "x0_1", "x0_cos1", "x0_sin1", "x0_cos2", ...
+
+        input_features : names of the columns of `X`; those that `fit` saw, else x0, x1, ...
+        """
+        self.check_fitted()
+        seen = getattr(self, "feature_names_in_", None)
+        if input_features is None:
+            input_features = [f"x{i}" for i in range(self.n_features_in_)] if seen is None else list(seen)
+        elif len(input_features) != self.n_features_in_:
+            raise ValueError(
+                f"input_features should have length equal to number of features: {self.n_features_in_}"
+            )
+        elif seen is not None and list(input_features) != list(seen):
+            raise ValueError("input_features is not equal to feature_names_in_")
+        waves = [f"{wave}{i}" for i in range(1, len(self.frequencies_)) for wave in ("cos", "sin")]
+        return np.array([f"{name}_{part}" for name in input_features for part in ("1", *waves)], object)
+
+    def set_output(self, *, transform: Literal["default", "pandas", "polars"] | None = None) -> Self:
+        """What `transform` gives: "default", an array; "pandas" or "polars", a table. None: as before."""
+        if transform not in (None, "default", "pandas", "polars"):
+            raise ValueError(f'transform must be "default", "pandas" or "polars", not {transform!r}')
+        if transform is not None:
+            self._sklearn_output_config = {"transform": transform}  # by this name `clone` takes it along
+        return self
+
+    def _as_asked(self, values: Array, X: Any) -> Any:
+        everywhere = (
+            sys.modules["sklearn"].get_config()["transform_output"] if "sklearn" in sys.modules else "default"
+        )
+        kind = getattr(self, "_sklearn_output_config", {}).get("transform", everywhere)
+        if kind == "default":
+            return values
+        names = self.get_feature_names_out().tolist()
+        table = import_module(kind).DataFrame
+        if kind == "polars":
+            return table(values, schema=names, orient="row")
+        return table(values, columns=names, index=X.index if hasattr(X, "iloc") else None)
 
     @classmethod
     def _parameter_names(cls) -> list[str]:
@@ -217,6 +269,14 @@ def check_finite(values: ArrayLike, name: str) -> Array:
     if not np.isfinite(array).all():
         raise ValueError(f"{name} must be finite, it contains NaN or infinity")
     return array
+
+
+def _names_of(X: object) -> NDArray[np.object_] | None:
+    """The names of a table's columns; None where it has none."""
+    names = getattr(X, "columns", None)
+    if names is None or not all(isinstance(name, str) for name in names):
+        return None
+    return np.array(list(names), object)
 
 
 def _check_numbers(X: ArrayLike, who: str, columns: int | None = None) -> Array:

@@ -102,8 +102,18 @@ def find(
     count : rank so many pictures at least. place : also place the drawing in those that are asked for.
     word_scores : what words say of them.
     """
+    if not word_scores:
+        shape, found = candidates(state, sketch, options, count, word_scores)
+        return rescore(shape, found, count=count, place=place)
+    from .words_confidence import BEST, JUDGED, beside
+
+    count = max(count or 0, JUDGED)
     shape, found = candidates(state, sketch, options, count, word_scores)
-    return rescore(shape, found, count=count, place=place)
+    answer = rescore(shape, found, count=count, place=place)
+    best = word_scores.best(BEST)
+    if shape.among is not None:
+        best = shape.among[np.argsort(-word_scores.at(shape.among), kind="stable")[:BEST]]
+    return beside(answer, word_scores.said(answer.pictures, best, len(shape)), options.offset)
 
 
 def candidates(
@@ -158,7 +168,7 @@ def _hit(state: SearchState, sketch: Sketch, rank: int, places: list[dict[str, f
         id=identifier,
         picture=state.path(number),
         score=best.score,
-        confidence=round(places[0]["confidence"], 6),
+        confidence=round(places[0]["confidence"], 9),
         scale=round(best.pose.scale, 4),
         mirrored=best.pose.mirrored,
         rotation=best.pose.rotation,
@@ -232,7 +242,7 @@ def _by_everything(
 
 
 def _default_blend(state: SearchState, sketch: Sketch, encoder: PictureEncoder) -> float:
-    """What the network's opinion weighs beside the shape, unless somebody says."""
+    """What the network's opinion weighs beside the shape by default."""
     if sketch.picture is not None:
         return PHOTOGRAPH_BLEND
     return min(encoder.blend, LINE_ART_BLEND) if state.is_line_art.mean() > 0.5 else encoder.blend

@@ -6,7 +6,7 @@ import base64
 import io
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from .. import system
@@ -35,29 +35,6 @@ def print_hits(hits: Sequence[Hit], out: TextIO, pictures: bool = True) -> None:
         out.write(
             f"{hit.rank:4d}  {hit.score:.3f}  {hit.confidence:10.0%}  {printable(hit.picture)}{marks}\n"
         )
-
-
-def print_info(info: Mapping[str, Any], out: TextIO) -> None:
-    """What `Index.info` says, for people."""
-    pictures = f"{info['pictures']:,}"
-    if info["failed"]:
-        pictures += f", and {info['failed']:,} that could not be read"
-    lines = {
-        "index": printable(info["location"]),
-        "pictures": pictures,
-        "on disk": f"{info['bytes'] / 1e6:,.1f} MB",
-        "preset": info["preset"],
-        "edges by": info["detector"],
-        "finds": f"things down to {info['min_object_size']:g} of a picture, by {info['windows']:,} windows",
-        "depicts by": info["expansion"] or "nothing: shapes alone",
-        "version": info["version"],
-    }
-    if info["successor"]:
-        lines["depicts by"] += f"; {info['successor']['name']} has seen {info['successor']['pictures']:,}"
-    if info["stronger"]:
-        lines["stronger"] = f"`{info['stronger']}`"
-    for name, value in lines.items():
-        out.write(f"{name:11} {value}\n")
 
 
 def _pictures_here(out: TextIO) -> Any:

@@ -27,6 +27,7 @@ from ..shape.engine.native import products, thread_count
 from ..words import NAMES, Dictionary, Meaning, Named, class_directions, content_words, query_vector
 from .core import CLOSEST, LIKELY
 from .hit import Hit, Hits
+from .words_confidence import BEST, JUDGED, LIKELY_FROM, Said, judge, models
 
 if TYPE_CHECKING:
     from ..embeddings.pictures import EmbeddingRows, Pictures
@@ -40,11 +41,7 @@ _CALLED = 0.75  # of a name: from here on a picture is called what was said
 _LEAST = NAMES["least"]  # of a name: less is by chance
 _UNSEEN, _SEEN = 0.1, 0.3  # strengths of meanings that say nothing of a picture, and all
 _COMMON = 0.7  # what counts against pictures of known classes, for a word that is none
-_LIKELY = NAMES["likely"]
-_STEEP, _HALF = (
-    NAMES["steepness"],
-    NAMES["half"],
-)  # of a word's confidence: a logistic of z-scores, not calibrated
+_PARTS = {"dinov2": 0.5}  # of an embedding's length: EfficientNet's part of a pair, which alone is asked
 _BATCH = 4096
 _BACKGROUND = 1024  # pictures that say what an ordinary score is
 _known: WeakKeyDictionary[Pictures, Vector] = WeakKeyDictionary()
@@ -96,6 +93,38 @@ class WordScores:
             return self._everything[ids]
         batches = [ids[i : i + _BATCH] for i in range(0, len(ids), _BATCH)]
         return np.concatenate([self._z(self._pictures.rows(some)) for some in batches] or [self._named[:0]])
+
+    def at(self, ids: Ids) -> Vector:
+        """The same of some pictures, by their names, too."""
+        return self.seen(ids) + np.float32(NAMED) * self.named(ids)
+
+    def said(self, hits: Ids, best: Ids, pictures: int) -> Said:
+        """What they say of a search, from its hits and the pictures that they say most of."""
+        best_cosines, cosines = self._cosines(best), self._cosines(hits)
+        return Said(
+            best=np.sort(self.at(best).astype(np.float64))[::-1][:BEST],
+            z=self.at(hits).astype(np.float64),
+            called=self.named(hits).astype(np.float64),
+            pictures=pictures,
+            understood=self.says,
+            is_class=self._is_class,
+            flat_art=self._pictures.flat_art if self.says else 0.0,
+            best_cosines=np.sort(best_cosines)[::-1][:BEST],
+            cosines=cosines,
+            usual_cosine=float(self._background.mean()) / self._part if self.says else 0.0,
+        )
+
+    @property
+    def _part(self) -> float:
+        """How much of an embedding's length is asked."""
+        network = self._state.embeddings.network if self._state.embeddings else None
+        return _PARTS.get(network or "", 1.0)
+
+    def _cosines(self, ids: Ids) -> NDArray[np.float64]:
+        """Of what is asked with some pictures."""
+        if not self.says:
+            return np.zeros(len(ids))
+        return self._pictures.rows(ids).cosines(self._asked).astype(np.float64) / self._part
 
     def best(self, k: int) -> Ids:
         """The k pictures that look most like it, and of those that are called so the k best."""
@@ -175,11 +204,26 @@ def unused_words(words: str, *, drawn: bool) -> str:
 
 
 def search_words(state: SearchState, options: Options, word_scores: WordScores) -> Hits:
-    """The pictures that words alone find: those that are called so, then those that look so."""
+    """The pictures that words alone find."""
     sketch = _nothing_drawn(options.words or "")
+    ids, said = rank_words(state, options, word_scores)
+    present, first_page, confidence = judge(models()["alone"], said)
+    shown = slice(options.offset, options.offset + options.k)
+    hits = [
+        _whole(state, sketch, rank, int(number), confidence=float(chance))
+        for rank, (number, chance) in enumerate(zip(ids, confidence, strict=True), 1)
+    ]
+    # No word is so well understood that its absence could be told.
+    verdict = LIKELY if first_page >= LIKELY_FROM else CLOSEST
+    return with_names(Hits(hits[shown], present, first_page, verdict), state, word_scores)
+
+
+def rank_words(state: SearchState, options: Options, word_scores: WordScores) -> tuple[Ids, Said]:
+    """The pictures that words alone find, those that are called so, then those that look so; and what words
+    say of them."""
     among = None if options.folder is None else state.folders.under(options.folder)
     rejected = np.array([state.number(name) for name in options.rejected], np.int64)
-    count = min(options.offset + options.k, len(state))
+    count = min(max(options.offset + options.k, JUDGED), len(state))
     alone = _Alone(word_scores, among)
     called = word_scores.ids[word_scores.named(word_scores.ids) >= (_CALLED if word_scores.says else 0)]
     called = called[~is_among(called, rejected) & (True if among is None else is_among(called, among))]
@@ -201,16 +245,8 @@ def search_words(state: SearchState, options: Options, word_scores: WordScores) 
             threads=thread_count(options.threads),
         ).ids
     ids = np.concatenate([called, looks[~is_among(looks, called)]])[:count]
-    # Expansion orders by more than these; they fall all the same, as what orders hits shall.
-    confidence = np.sort(1 / (1 + np.exp(-_STEEP * (alone.at(ids).astype(np.float64) - _HALF))))[::-1]
-    hits = [
-        _whole(state, sketch, rank, int(number), confidence=float(chance))
-        for rank, (number, chance) in enumerate(zip(ids, confidence, strict=True), 1)
-    ]
-    present = float(confidence[0]) if len(ids) else 0.0
-    # No word is so well understood that its absence could be told.
-    verdict = LIKELY if present >= _LIKELY else CLOSEST
-    return with_names(Hits(hits[options.offset :], present, present, verdict), state, word_scores)
+    pictures = len(state) if among is None else len(among)
+    return ids, word_scores.said(ids, alone.best(BEST), pictures)
 
 
 def with_names(hits: Hits, state: SearchState, word_scores: WordScores) -> Hits:
@@ -254,7 +290,7 @@ class _Alone:
         return self._among[np.argsort(-self.at(self._among), kind="stable")[:k]]
 
     def at(self, ids: Ids) -> Vector:
-        return self._word_scores.seen(ids) + np.float32(NAMED) * self._word_scores.named(ids)
+        return self._word_scores.at(ids)
 
     whole = at
 
@@ -268,7 +304,7 @@ def _whole(state: SearchState, sketch: Sketch, rank: int, number: int, *, confid
         id=identifier,
         picture=state.path(number),
         score=0.0,
-        confidence=round(confidence, 6),
+        confidence=round(confidence, 9),
         scale=1.0,
         mirrored=False,
         rotation=0.0,

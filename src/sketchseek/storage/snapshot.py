@@ -47,7 +47,7 @@ class Snapshot:
 
     ids : (n,) bytes. paths : (m,) uint8, all paths after one another; path_ends : (n,) where each ends.
     keywords, keyword_ends : the same of keywords, in UTF-8, one a line.
-    width, height : (n,) int32. is_line_art : (n,) bool. views : (n,) int32, how many each has.
+    width, height : (n,) int32. is_line_art : (n,) bool. windows : (n,) int32, how many each has.
     icon_codes : (n, 128) int8 of line art and flat art, zeros for others.
     codes : (v, D) int8. norms : (v, S, 3) float32.
     frames : (v, 4) float32, x0, y0, x1, y1 of the part of its picture that each describes, in its pixels.
@@ -71,7 +71,7 @@ class Snapshot:
     height: NDArray[np.int32]
     is_line_art: NDArray[np.bool_]
     icon_codes: NDArray[np.int8]
-    views: NDArray[np.int32]
+    windows: NDArray[np.int32]
     codes: NDArray[np.int8]
     norms: NDArray[np.float32]
     frames: NDArray[np.float32]
@@ -85,7 +85,7 @@ class Snapshot:
     @property
     def pictures(self) -> NDArray[np.int32]:
         """(v,) the number of the picture that each window is of."""
-        return np.repeat(np.arange(len(self), dtype=np.int32), self.views)
+        return np.repeat(np.arange(len(self), dtype=np.int32), self.windows)
 
     def path(self, number: int) -> str:
         """The path of a picture; bytes that are no text come as Python's file functions want them."""
@@ -97,9 +97,9 @@ class Snapshot:
 
     def rows(self, numbers: Iterable[int]) -> Iterator[dict[str, Any]]:
         """What it knows of pictures, as columns of the table: all but size, time, digest and thumbnail."""
-        ends = np.cumsum(self.views, dtype=np.int64)
+        ends = np.cumsum(self.windows, dtype=np.int64)
         for number in numbers:
-            first = int(ends[number] - self.views[number])
+            first = int(ends[number] - self.windows[number])
             others = slice(first + 1, int(ends[number]))
             yield {
                 "id": self.ids[number].decode(),
@@ -130,7 +130,7 @@ class Snapshot:
         return found
 
     def is_intact(self) -> bool:
-        """Whether nobody has written to the file it is mapped from: cut short, it would end the program."""
+        """Whether the file that it is mapped from was not written to: cut short, it would end the program."""
         return self.mapping is None or self.mapping.is_intact()
 
     @classmethod
@@ -199,7 +199,8 @@ class Snapshot:
         if header["identity"] != identity or header["bytes"] != size:
             return None
         config = IndexConfig.from_json(header["recipe"])
-        listing = [_Entry(name, *entry) for name, entry in header["arrays"].items()]
+        names = {_IN_FILES.get(name, name): name for name in _LAYOUT}
+        listing = [_Entry(names.get(name, name), *entry) for name, entry in header["arrays"].items()]
         n = header["arrays"]["ids"][1][0]
         _check_layout(listing, n, config, size)
         mapping = None
@@ -220,7 +221,7 @@ class Snapshot:
             ends, letters = arrays[f"{text}_ends"], arrays[f"{text}s"]
             if (np.diff(ends, prepend=0) < 0).any() or int(ends[-1] if n else 0) != len(letters):
                 return None
-        if (arrays["views"] < 1).any() or arrays["views"].sum() != len(arrays["codes"]):
+        if (arrays["windows"] < 1).any() or arrays["windows"].sum() != len(arrays["codes"]):
             return None
         version = int(header["version"])
         return cls(version, identity, config, list(header["fragments"]), mapping=mapping, **arrays)
@@ -229,7 +230,8 @@ class Snapshot:
         """Write it beside the table, in place of older ones. A folder that can't be written gets none."""
         if not self.identity:
             return
-        arrays = {name: getattr(self, name) for name in _LAYOUT if getattr(self, name) is not None}
+        known = {name: getattr(self, name) for name in _LAYOUT}
+        arrays = {_IN_FILES.get(name, name): array for name, array in known.items() if array is not None}
         words = {
             "identity": self.identity,
             "version": self.version,
@@ -317,7 +319,7 @@ _LAYOUT: dict[str, tuple[str, Callable[[IndexConfig], tuple[int, ...]]]] = {
     "height": ("<i4", lambda _: ()),
     "is_line_art": ("|b1", lambda _: ()),
     "icon_codes": ("|i1", lambda _: (EMBEDDING_BYTES,)),
-    "views": ("<i4", lambda _: ()),
+    "windows": ("<i4", lambda _: ()),
     "codes": ("|i1", lambda config: (config.dimension,)),
     "norms": ("<f4", lambda config: (config.n_norms // 3, 3)),
     "frames": ("<f4", lambda _: (4,)),
@@ -327,6 +329,8 @@ _LAYOUT: dict[str, tuple[str, Callable[[IndexConfig], tuple[int, ...]]]] = {
     "keywords": ("|u1", lambda _: ()),
 }
 """Type of each array, and its shape after the first axis."""
+_IN_FILES = {"windows": "views"}
+"""Arrays that files know by an earlier name."""
 _OF_WINDOWS = ("codes", "norms", "frames")
 TEXTS = ("path", "keyword")
 """Arrays of letters, with an s, and what says where in them the text of each picture ends."""
@@ -338,11 +342,11 @@ def _check_layout(listing: list[_Entry], n: int, config: IndexConfig, size: int)
     expected = set(_LAYOUT) - {name for name, there in stored.items() if not there}
     if {entry.name for entry in listing} != expected:
         raise ValueError("not the arrays of a snapshot")
-    views = next(entry.shape[0] for entry in listing if entry.name == "codes")
+    windows = next(entry.shape[0] for entry in listing if entry.name == "codes")
     for entry in listing:
         dtype, shape = _LAYOUT[entry.name]
         is_text = entry.name[:-1] in TEXTS
-        length = views if entry.name in _OF_WINDOWS else entry.shape[0] if is_text else n
+        length = windows if entry.name in _OF_WINDOWS else entry.shape[0] if is_text else n
         fits = tuple(entry.shape) == (length, *shape(config))
         aligned = entry.offset >= 0 and entry.offset % _ALIGNMENT == 0
         if entry.dtype != dtype or not fits or not aligned or min(entry.shape) < 0 or entry.end > size:
@@ -414,7 +418,7 @@ def _arrays_of(
         "height": batch["height"].to_numpy(),
         "is_line_art": np.array(batch["is_line_art"].to_pylist(), bool),
         "icon_codes": _bytes_of(batch[EMBEDDING].to_pylist(), EMBEDDING_BYTES).view(np.int8),
-        **_views_of(batch, config, vectors),
+        **_windows_of(batch, config, vectors),
     }
     if vectors and config.expansion is not None:
         expansion, tokens = config.expansion.columns
@@ -431,7 +435,7 @@ def _depicted(config: IndexConfig) -> list[str]:
     return list(config.expansion.columns[: 2 if config.expansion.tokens else 1])
 
 
-def _views_of(
+def _windows_of(
     batch: pa.RecordBatch | pa.Table, config: IndexConfig, vectors: bool
 ) -> dict[str, NDArray[Any]]:
     """All windows, picture after picture: the first of each, then its windows."""
@@ -457,7 +461,7 @@ def _views_of(
         parts["codes"] = (_matrix(batch["code"]).reshape(n, dimension), windows)
         own = _matrix(batch["norms"]).reshape(n, config.n_norms // 3, 3)
         parts["norms"] = (own, _norms(windows, config))
-    arrays: dict[str, NDArray[Any]] = {"views": (counts + 1).astype(np.int32)}
+    arrays: dict[str, NDArray[Any]] = {"windows": (counts + 1).astype(np.int32)}
     for name, (whole, others) in parts.items():
         arrays[name] = np.empty((len(is_first), *whole.shape[1:]), whole.dtype)
         arrays[name][is_first], arrays[name][~is_first] = whole, others

@@ -37,7 +37,7 @@ def ask_meanwhile(
         assert slow.begun.wait(60)
         for waiting, (kind, number) in enumerate(questions):
             asked.append(threads.submit(together.ask, kind, number))
-            while len(together._line) <= waiting:
+            while together.waiting <= waiting:
                 threading.Event().wait(0.001)
         slow.go_on.set()
         return [str(a.exception(60)) if a.exception(60) else a.result(60) for a in asked]

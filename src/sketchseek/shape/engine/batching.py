@@ -24,7 +24,7 @@ class _Waiting(Generic[Q, A]):
 
 
 class RequestBatcher(Generic[Q, A]):
-    """Who comes while nobody is being answered goes at once; those who come meanwhile go together, next.
+    """A question that comes while none is being answered goes at once; those that come meanwhile go together.
 
     There is no thread of its own: one of those who wait answers for the others.
 
@@ -36,6 +36,11 @@ class RequestBatcher(Generic[Q, A]):
         self._line: list[_Waiting[Q, A]] = []
         self._busy = False
         self._changed = threading.Condition()
+
+    @property
+    def waiting(self) -> int:
+        """How many questions wait for the next answers."""
+        return len(self._line)
 
     def ask(self, kind: Hashable, question: Q) -> A:
         """The answer to one question; questions of equal kinds may be answered together."""

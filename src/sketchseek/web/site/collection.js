@@ -6,7 +6,7 @@ import { placed } from "./page/geometry.js";
 const HERE = new URL(".", import.meta.url);
 const MOST_WORKERS = 4; // that scan a large collection together
 
-/** What went wrong, as a sentence. status: 422 for a drawing that cannot be searched for, 0 where nobody answered. */
+/** What went wrong, as a sentence. status: 422 for a drawing that cannot be searched for, 0 where no server answered. */
 export class Problem extends Error {
   constructor(message, status) {
     super(message);
@@ -209,7 +209,7 @@ export class Collection {
       if (hits[hit]) hits[hit].also.push(place);
       else {
         hits[hit] = {
-          rank: offset + hit + 1, ...this.#known(picture), ...place, confidence: rounded(confidence, 6),
+          rank: offset + hit + 1, ...this.#known(picture), ...place, confidence: rounded(confidence, 9),
           dx: rounded(dx, 3), dy: rounded(dy, 3), also: [], ...(matched?.[picture] && { matched: matched[picture] }),
         };
       }

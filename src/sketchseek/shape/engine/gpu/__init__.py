@@ -112,6 +112,11 @@ class GpuEngine:
         return self._host
 
     @property
+    def waiting(self) -> int:
+        """How many searches wait for the next pass."""
+        return self._batcher.waiting
+
+    @property
     def resident(self) -> int:
         """How many rows lie in the devices' memory."""
         return sum(shard.resident for shard in self.shards)
