@@ -877,6 +877,8 @@ NB_MODULE(_engine, m) {
   using namespace sketchseek;
   nb::set_leak_warnings(false);  // what Python caches for good is not given back when it ends
   m.doc() = "The scoring engine.";
+  nb::set_leak_warnings(false);  // an index that a script keeps to its end is no leak
+  m.attr("CODE_BLOCK") = kCodeBlock;
   nb::register_exception_translator([](const std::exception_ptr& p, void*) {
     try {
       std::rethrow_exception(p);
