@@ -876,6 +876,8 @@ void bind_icons(nb::module_& m);   // icons_module.cpp
 NB_MODULE(_engine, m) {
   using namespace sketchseek;
   m.doc() = "The scoring engine.";
+  nb::set_leak_warnings(false);  // an index that a script keeps to its end is no leak
+  m.attr("CODE_BLOCK") = kCodeBlock;
   nb::register_exception_translator([](const std::exception_ptr& p, void*) {
     try {
       std::rethrow_exception(p);

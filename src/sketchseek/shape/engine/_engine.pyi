@@ -10,6 +10,13 @@ Ids = NDArray[np.int64]
 Ints = NDArray[np.int32]
 Doubles = NDArray[np.float64]
 
+CODE_BLOCK: int
+EMBEDDING: int
+INK_LONGER: int
+INK_SIDE: int
+TOKEN_CELLS: int
+TOKEN_CELLS_ACROSS: int
+
 def supported_builds() -> list[str]: ...
 def largest_sums(
     codes: NDArray[np.uint8], tables: NDArray[np.uint8], n: int, k: int, build: str, threads: int
