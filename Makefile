@@ -42,7 +42,7 @@ hooks: $(VENV)/.dev ## lint what is committed, before each commit (.pre-commit-c
 	$(INSTALL) 'pre-commit>=4,<5'
 	$(BIN)/pre-commit install
 
-test-fast: $(VENV)/.dev ## most of the suite in less than two minutes: no browser, nothing marked `slow`
+test-fast: $(VENV)/.dev ## most of the suite in a few minutes: no browser, no cluster, nothing marked `slow`
 	$(BIN)/python -m pytest $(SUITE) -m 'not slow' --ignore tests/e2e --ignore tests/cluster $(PYTEST_ARGS)
 
 test: $(VENV)/.dev $(WASM) browser ## the whole suite
