@@ -197,7 +197,7 @@ class ClusterIndex(Index):
         for name in TEXTS:
             arrays[f"{name}_ends"] = np.cumsum(arrays.pop(f"{name}_lengths"), dtype=np.int64)
         groups = np.repeat(np.arange(len(arrays["ids"]), dtype=np.int32), arrays["windows"])
-        prior = _engine.view_priors(shares(arrays["frames"], groups, arrays["is_line_art"]))
+        prior = _engine.window_priors(shares(arrays["frames"], groups, arrays["is_line_art"]))
         settings = settings_of(config)
         engine = ClusterEngine(self.fleet, layout, settings, groups, prior)
         codes: Any = _Codes(engine, (len(groups), config.dimension))
