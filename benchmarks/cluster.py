@@ -168,8 +168,8 @@ def measured(where: Path, drawings: list[Sketch], args: argparse.Namespace) -> d
             pin(index)
             local, spread = [], []
             for drawing in drawings if shards == 1 else drawings[: len(drawings) // 5]:
-                spread.append(timed(lambda d=drawing: index.search(d, threads=1)))
-                local.append(timed(lambda d=drawing: alone.search(d, threads=1)))
+                spread.append(timed(lambda d=drawing: index.search(d, turn=0, threads=1)))
+                local.append(timed(lambda d=drawing: alone.search(d, turn=0, threads=1)))
                 if len(local) % 50 == 0:
                     so_far = statistics.median(np.subtract(spread, local))
                     print(f"{len(local)} searches, {so_far:.1f} ms more", file=sys.stderr, flush=True)
