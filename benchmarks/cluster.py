@@ -123,7 +123,7 @@ def write(where: Path, pictures: int, windows: int) -> None:
                 False,
             )
             item = Described(b"/made/up/%d.png" % number, 1, 1, b"d", 400, 300, b"", shape, None)
-            rows.append(row_of(f"{number:016x}", item))
+            rows.append(row_of(f"{number:016x}", item, ()))
         table = table_of(rows, store)
         store.commit(lambda table=table: Change(table))
 
