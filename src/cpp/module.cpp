@@ -875,7 +875,6 @@ void bind_icons(nb::module_& m);   // icons_module.cpp
 
 NB_MODULE(_engine, m) {
   using namespace sketchseek;
-  nb::set_leak_warnings(false);  // what Python caches for good is not given back when it ends
   m.doc() = "The scoring engine.";
   nb::set_leak_warnings(false);  // an index that a script keeps to its end is no leak
   m.attr("CODE_BLOCK") = kCodeBlock;
