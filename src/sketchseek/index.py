@@ -515,7 +515,7 @@ class Index:
 
     @property
     def method(self) -> str:
-        """How it is searched by shape unless told otherwise: exactly, while that takes less than a blink."""
+        """How it is searched by shape unless told otherwise: exactly, up to so many windows."""
         return self.state.method
 
     def _method_for(self, snapshot: Snapshot, collection: Collection) -> str:
@@ -571,7 +571,8 @@ class Index:
         folder : str, optional
             Only pictures in this folder and those below.
         method : "exhaustive", "projections" or "dpf", optional
-            None: exact while that takes less than a blink, else by a shortlist.
+            None: by shape alone exact up to 200,000 windows, above by projections and a shortlist. Where a
+            network has a say, by `dpf` and a shortlist.
         shortlist, rerank, neighborhood : int, str, int, optional
             Of the methods with a shortlist, see `sketchseek.search.ranking`.
         local_normalization : float

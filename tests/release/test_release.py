@@ -225,3 +225,25 @@ def test_the_containers_command_serves_and_its_health_check_sees_it(tmp_path: Pa
                 pytest.fail("it is never healthy")
         finally:
             serving.terminate()
+
+
+@pytest.mark.parametrize(
+    ("file", "pattern", "places"),
+    [
+        ("src/sketchseek/__init__.py", r'^__version__ = "(.+)"$', 1),
+        ("CITATION.cff", r"^version: (.+)$", 1),
+        ("packaging/npm/package.json", r'^  "version": "(.+)",$', 1),
+        ("deploy/kuberay.yaml", r"image: sketchseek:(.+)$", 2),
+        ("examples/vite/package.json", r'"sketch-seek": "\^(.+?)"', 1),
+    ],
+)
+def test_every_place_says_the_same_version(file: str, pattern: str, places: int) -> None:
+    said = re.findall(pattern, (ROOT / file).read_text("utf-8"), re.MULTILINE)
+    assert said == [VERSION] * places
+
+
+def test_wheels_and_the_npm_package_lie_beside_each_other() -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    (removed,) = re.findall(r"^wheel:.*\n\trm -rf (.+)$", makefile, re.MULTILINE)
+    stays = Path("dist") / f"sketch-seek-{VERSION}.tgz"
+    assert not any(stays.match(pattern) or Path(pattern) == stays.parent for pattern in removed.split())

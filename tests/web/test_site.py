@@ -18,7 +18,7 @@ from sketchseek.embeddings.icons import DIMENSION, weights
 from sketchseek.errors import SketchseekError
 from sketchseek.web.parts import distinct, packed, put
 from sketchseek.web.publish import ENGINES, MANIFEST, publish
-from sketchseek.web.published_names import Label, labelled, published_names, read_labels
+from sketchseek.web.published_names import Label, carried, labelled, published_names, read_labels
 
 ENGINE = Path(__file__).parents[2] / "src" / "sketchseek" / "web" / "engine"
 built = pytest.mark.skipif(
@@ -247,3 +247,102 @@ def test_publishing_again_keeps_the_title_unless_another_is_given(index: Index, 
     assert titles() == ("Mine", True)
     publish(index, tmp_path / "site", title="")
     assert titles() == ("", False)
+
+
+@pytest.fixture
+def icons(tmp_path: Path) -> Index:
+    """Two icons."""
+    folder = tmp_path / "icons" / "outline"
+    folder.mkdir(parents=True)
+    for name, path in (("heart", "M4 4h16v16z"), ("house", "M4 20V8l8-6 8 6v12z")):
+        (folder / f"{name}.svg").write_text(svg(path))
+    index = Index.create(tmp_path / "index", detector="canny", preset="compact", expansion=False)
+    index.add([folder.parent])
+    return index
+
+
+def svg(path: str) -> str:
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" fill="none" stroke="black">'
+        f'<path d="{path}"/></svg>'
+    )
+
+
+def shown_of(site: Path) -> dict[str, tuple[str, str]]:
+    """The title and the link of each picture of a site."""
+    names = json.loads(unpacked(site, json.loads((site / MANIFEST).read_bytes())["names"]))
+    empty = [""] * len(names["picture"])
+    told = zip(names.get("title", empty), names.get("link", empty), strict=True)
+    return dict(zip(names["picture"], told, strict=True))
+
+
+@built
+def test_publishing_again_keeps_what_was_given_before(
+    icons: Index, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site, links, index = tmp_path / "site", tmp_path / "links.csv", ["--index", str(icons.location)]
+    links.write_text(
+        "picture,title,link,set,licence\nheart,A heart,https://example.org/heart,mine,MIT\nhouse,A house,,,\n"
+    )
+
+    def manifest() -> dict:
+        return json.loads((site / MANIFEST).read_bytes())
+
+    def names() -> bytes:
+        return unpacked(site, manifest()["names"])
+
+    assert main(["publish", str(site), *index, "--links", str(links), "--originals"]) == 0
+    before, copies = names(), manifest()["originals"]
+    assert copies
+    assert "before" not in capsys.readouterr().err
+    assert main(["publish", str(site), *index]) == 0
+    assert (names(), manifest()["originals"]) == (before, copies)
+    err = capsys.readouterr().err
+    assert "2 pictures keep the titles, links, sets and licences" in err
+    assert "--no-originals" in err
+    links.write_text("picture,title\nheart,Love\n")
+    report = publish(icons, site, links=links, originals=False)
+    assert report["kept"] == {"labels": 0, "originals": False}
+    assert (shown_of(site), manifest()["originals"]) == (
+        {"heart.svg": ("Love", ""), "house.svg": ("", "")},
+        None,
+    )
+    links.write_text("picture,title\n")  # takes them away
+    publish(icons, site, links=links)
+    assert set(shown_of(site).values()) == {("", "")}
+
+
+@built
+def test_kept_titles_follow_a_name_that_gets_a_folder(icons: Index, tmp_path: Path) -> None:
+    site, links = tmp_path / "site", tmp_path / "links.json"
+    links.write_text('{"heart": {"title": "A heart"}, "house": {"title": "A house"}}')
+    publish(icons, site, links=links)
+    (tmp_path / "icons" / "heart.svg").write_text(svg("M4 4h16v16h-16z"))
+    (tmp_path / "icons" / "outline" / "house.svg").unlink()
+    icons.add([tmp_path / "icons"])
+    report = publish(icons, site)
+    assert shown_of(site) == {"outline/heart.svg": ("", ""), "icons/heart.svg": ("", "")}, (
+        "either may be meant"
+    )
+    assert sorted(report["unused_labels"]) == ["heart.svg", "house.svg"]
+
+
+def test_carried() -> None:
+    one, two = Label("One"), Label("Two")
+    assert carried(["a.svg", "b.svg"], {"a.svg": one, "c.svg": two}) == ([one, Label()], ["c.svg"])
+    assert carried(["x/a.svg"], {"a.svg": one}) == ([one], [])
+    assert carried(["a.svg"], {"x/a.svg": one}) == ([one], [])
+    assert carried(["a.svg"], {"x/a.svg": one, "y/a.svg": two}) == ([Label()], ["x/a.svg", "y/a.svg"])
+    assert carried(["y/a.svg"], {"x/a.svg": one}) == ([Label()], ["x/a.svg"])
+
+
+@built
+def test_earlier_titles_that_cannot_be_read_are_not_lost_silently(icons: Index, tmp_path: Path) -> None:
+    site, links = tmp_path / "site", tmp_path / "links.csv"
+    links.write_text("picture,title\nheart,A heart\n")
+    publish(icons, site, links=links)
+    (site / json.loads((site / MANIFEST).read_bytes())["names"]["file"]).write_bytes(b"no gzip")
+    with pytest.raises(SketchseekError, match="--links FILE"):
+        publish(icons, site)
+    publish(icons, site, links=links)
+    assert shown_of(site)["heart.svg"] == ("A heart", "")

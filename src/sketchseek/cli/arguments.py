@@ -157,7 +157,13 @@ def add_address(parser: argparse.ArgumentParser) -> None:
         "--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1, this machine only)"
     )
     parser.add_argument("--port", type=port, default=8000, help="default: 8000")
-    parser.add_argument("--token", type=token, help="the word that visitors must bring")
+    parser.add_argument(
+        "--token",
+        type=token,
+        default=os.environ.get("SKETCHSEEK_TOKEN") or None,
+        help="the word that visitors must bring (default: the variable SKETCHSEEK_TOKEN, which no list of "
+        "processes shows)",
+    )
 
 
 def unambiguous(arguments: Sequence[str]) -> list[str]:

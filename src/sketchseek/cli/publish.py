@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .arguments import add_index
 from .output import say
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--links",
         metavar="FILE",
         help="a CSV or JSON file with the columns `picture` (the file's name), `title`, `link`, `set` and "
-        "`licence`",
+        "`licence` (default: as you published them before)",
     )
     parser.add_argument(
         "--title", metavar="TEXT", help="name of the collection (default: as you published it before)"
@@ -38,7 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "manifest of the pictures",
     )
     parser.add_argument(
-        "--originals", action="store_true", help="also publish the SVG files, for visitors to copy"
+        "--originals",
+        action=argparse.BooleanOptionalAction,
+        help="also publish the SVG files, for visitors to copy (default: if you published them before)",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
@@ -59,7 +61,7 @@ def publish_index(
     as_json: bool = False,
     *,
     iiif: str | None = None,
-    originals: bool = False,
+    originals: bool | None = None,
 ) -> int:
     """Publish an index, and say how large the site is."""
     from pathlib import Path
@@ -81,7 +83,9 @@ def publish_index(
         )
     if unused := report["unused_labels"]:
         some = ", ".join(map(printable, unused[:5])) + ", ..." * (len(unused) > 5)
-        say(f"sketchseek: Of the pictures in {links}, {len(unused):,} are not in the index: {some}")
+        where = f"in {links}" if links else "that had titles or links here"
+        say(f"sketchseek: Of the pictures {where}, {len(unused):,} are not in the index: {some}")
+    _say_what_is_kept(report["kept"])
     if as_json:
         print(json.dumps(report))
         return 0
@@ -101,3 +105,14 @@ def publish_index(
         f"of index, {rest}those of {sizes['thumbnails'] / 1e6:.2f} MB of thumbnails that are shown."
     )
     return 0
+
+
+def _say_what_is_kept(kept: dict[str, Any]) -> None:
+    """What is published again without being asked for, and how it would not be."""
+    if kept["labels"]:
+        say(
+            f"sketchseek: {kept['labels']:,} pictures keep the titles, links, sets and licences that were "
+            "published here before. --links FILE gives others."
+        )
+    if kept["originals"]:
+        say("sketchseek: The SVG files are published again, as before. --no-originals leaves them out.")

@@ -79,7 +79,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--method",
         choices=("exhaustive", "projections", "dpf"),
-        help="how to rank (default: exhaustive, which is exact; projections in very large indexes)",
+        help="how to rank by shape (default: exhaustive, which is exact; projections above 200,000 windows; "
+        "dpf where a network has a say)",
     )
     parser.add_argument(
         "--shortlist", type=natural, metavar="S", help="pictures to re-rank (projections, dpf); 0: none"

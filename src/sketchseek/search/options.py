@@ -54,9 +54,9 @@ class Options:
     words : what is looked for, beside a drawing or instead of one: by what it looks like, and by names.
     folder : only pictures in this folder and those below; these are compared exactly, whatever the method.
     method, shortlist, rerank, neighborhood : see `sketchseek.search.ranking`. The last three are refused
-        where the method would not look at them. Without a method a search is exact while that takes less
-        than a blink; beyond that, and where a network's opinion is blended in, the paper's two stages name
-        candidates.
+        where the method would not look at them. Without a method, a search by shape alone compares everything
+        exactly up to 200,000 windows; above, projections make a shortlist, which is compared exactly. Where
+        a network has a say, `dpf` makes the shape's shortlist.
     local_normalization : strength of the local normalisation, in [0, 1); see docs/explanation/clutter.md.
         0 is the paper's cosine.
     coverage : what it counts that all of the drawing is there, 0: nothing; see docs/explanation/windows.md.

@@ -29,7 +29,8 @@ from ..storage.source_cache import items_of
 from .canvases import FOLDER, Canvases, checked_address
 from .large import RECORDS, arranged, halved, is_large, neighbours_first, ordinary, records
 from .parts import Parts, coded, distinct, put
-from .published_names import SCHEMES, Label, labelled, published_names, read_labels
+from .published_names import SCHEMES, Label, carried, labelled, published_names, read_labels
+from .republishing import Before
 
 if TYPE_CHECKING:
     from ..index import Index
@@ -63,22 +64,23 @@ def publish(
     links: Path | None = None,
     title: str | None = None,
     iiif: str | None = None,
-    originals: bool = False,
+    originals: bool | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Write the pictures of an index as a site that searches itself in the browser, into a folder of its own.
 
-    links : a CSV or JSON of titles and links (`read_labels`). title : what the collection is called; None for
-        what it was called when it was published there before, if it was.
+    links : a CSV or JSON of titles and links (`read_labels`). title : what the collection is called.
     originals : also publish the SVG files, for visitors to copy.
+    Of these three, None stands for what was published there before, if anything was.
     iiif : the address at which the site will be, to write its pictures as canvases for viewers of IIIF, too.
     progress : told how many thumbnails of how many are written.
     """
     engines = _engines()
     canvases = None if iiif is None else Canvases(site, checked_address(iiif))
-    before, called = _check_site(site)
-    title = called if title is None else title
-    labels = read_labels(links) if links is not None else {}
+    before = _check_site(site)
+    title = before.title if title is None else title
+    labels = read_labels(links) if links is not None else before.labels()
+    copies = before.originals if originals is None else originals
     if len(index) == 0:
         raise SketchseekError("There are no pictures in the index: there is nothing to publish.")
     state = index.state
@@ -93,9 +95,10 @@ def publish(
     numbers = order.tolist()
     paths = [state.path(i) for i in numbers]
     names = published_names(paths)
-    shown, unused = labelled(paths, names, labels)
+    shown, unused = carried(names, labels) if links is None else labelled(paths, names, labels)
+    given = sum(label != Label() for label in shown)
     items = items_of(Location(index.location)) if any(map(is_remote, paths)) else {}
-    shown = _of_sources(items, paths, shown)
+    shown, from_sources = _of_sources(items, paths, shown)
     parts = Parts(site)
     pictures, rows = arranged(layout, order)
     if large and embeddings is not None:
@@ -114,7 +117,7 @@ def publish(
             kept, _ = parts.add_pieces("records", records(embeddings, layout, pictures, rows), RECORDS)
     ids = [state.id(i) for i in numbers]
     thumbnails, lengths = parts.add_pieces("thumbnails", _thumbnails(index, ids, progress))
-    svgs, svg_lengths = parts.add_pieces("originals", map(_svg_of, paths)) if originals else (None, None)
+    svgs, svg_lengths = parts.add_pieces("originals", map(_svg_of, paths)) if copies else (None, None)
     tables: list[np.ndarray[Any, Any]] = [pictures.T, lengths]
     tables += [] if svg_lengths is None else [svg_lengths]
     tables += [layout.synthetic] if large else [which, layout.frames, layout.synthetic]
@@ -130,6 +133,7 @@ def publish(
         canvases.answer(index, [example["strokes"] for example in begin["examples"]])
         parts.written |= canvases.written
     columns |= {"set": coded([x.set for x in shown]), "licence": coded([x.licence for x in shown])}
+    columns["from_source"] = from_sources  # what the next publication asks the source again for
     manifest: dict[str, Any] = {
         "format": FORMAT,
         "title": title,
@@ -157,7 +161,7 @@ def publish(
         put(site / name, data)
     put(site / "sw.js", _service_worker(shell, manifest))
     put(site / MANIFEST, shell[MANIFEST])  # last: from here on the new files are asked for
-    _clean(site, before - parts.written)
+    _clean(site, before.files - parts.written)
     loaded = sum(part["bytes"] for part in [*codes, manifest["tables"], manifest["names"]])
     later = [*(svgs or []), *(kept or [])]
     return {
@@ -175,20 +179,28 @@ def publish(
         "large": kept is not None,
         "labelled": sum(label != Label() for label in shown),
         "unused_labels": unused,
+        "kept": {"labels": given if links is None else 0, "originals": copies and originals is None},
     }
 
 
-def _of_sources(items: dict[str, Item], paths: list[str], shown: list[Label]) -> list[Label]:
-    """Of pictures that live elsewhere, what their sources say, where the publisher has said nothing."""
-    found = []
+def _of_sources(
+    items: dict[str, Item], paths: list[str], shown: list[Label]
+) -> tuple[list[Label], list[int]]:
+    """Of pictures that live elsewhere, what their sources say, where the publisher has said nothing.
+
+    And of each picture whether its label is its source's.
+    """
+    found, from_sources = [], []
     for path, label in zip(paths, shown, strict=True):
         item = items.get(path.partition("#")[2]) if is_remote(path) else None
         if item is None or label != Label():
             found.append(label)
+            from_sources.append(0)
         else:
             said = " · ".join(filter(None, (item.label, item.rights)))
             found.append(Label(said, item.link if urlsplit(item.link).scheme in SCHEMES else ""))
-    return found
+            from_sources.append(1)
+    return found, from_sources
 
 
 def _engines() -> dict[str, bytes]:
@@ -198,32 +210,31 @@ def _engines() -> dict[str, bytes]:
     return {f"engine/{name}": (folder / name).read_bytes() for name in ENGINES}
 
 
-def _check_site(site: Path) -> tuple[set[str], str]:
-    """The data files and the title of an earlier publication; an error where there is something else."""
+def _check_site(site: Path) -> Before:
+    """What was published there before; an error where there is something else."""
     try:
         there = site.exists()
     except OSError as error:
         raise SketchseekError(f"Cannot write {site}: {error.strerror}.") from error
     if not there:
-        return set(), ""
+        return Before(site)
     if not site.is_dir():
         raise SketchseekError(f"{site} is not a folder.")
     try:
         known = json.loads((site / MANIFEST).read_bytes())
         if known["format"].startswith("sketchseek site"):
-            title = known.get("title")
             files = {f"data/{path.name}" for path in (site / "data").glob("*.bin")}
             files |= {
                 f"{FOLDER}/{p.name}" for kind in ("json", "webp") for p in (site / FOLDER).glob(f"*.{kind}")
             }
-            return files, title if isinstance(title, str) else ""
+            return Before(site, known, files)
     except (OSError, ValueError, LookupError, AttributeError, TypeError):
         pass
     if any(site.iterdir()):
         raise SketchseekError(
             f"{site} holds files that are not a published site: name an empty or new folder."
         )
-    return set(), ""
+    return Before(site)
 
 
 def _thumbnails(index: Index, ids: list[str], progress: Progress | None) -> Iterator[bytes]:

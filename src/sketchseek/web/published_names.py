@@ -103,6 +103,31 @@ def labelled(
     return found, [key for key in labels if key not in used]
 
 
+def carried(names: Sequence[str], before: dict[str, Label]) -> tuple[list[Label], list[str]]:
+    """The label of each picture as it was published before, by published names.
+
+    A name gets a folder more when another picture is called the same, and loses it when that one goes: it is
+    followed where only one name of now and one of before may be meant.
+
+    And the names of before that belong to no picture.
+    """
+    found = {name: name for name in names if name in before}
+    lost, open_ = before.keys() - found.keys(), set(names) - found.keys()
+    of_file: dict[str, tuple[list[str], list[str]]] = {}
+    for side, some in enumerate((lost, open_)):
+        for name in some:
+            of_file.setdefault(PurePosixPath(name).name, ([], []))[side].append(name)
+    for was, now in of_file.values():
+        if len(was) == len(now) == 1:
+            short, long = sorted([was[0], now[0]], key=len)
+            if long.endswith(f"/{short}"):
+                found[now[0]] = was[0]
+    used = set(found.values())
+    return [before[found[name]] if name in found else Label() for name in names], [
+        name for name in before if name not in used
+    ]
+
+
 def _json_rows(text: str, file: Path) -> Iterable[dict[str, Any]]:
     try:
         document = json.loads(text)
