@@ -43,8 +43,10 @@ PAGE = 10
 """Hits of a first page."""
 OVER_RIGHT = 0.06
 """At most so often "probably not here" may stand over a first page that has the thing."""
-UNTRUE = 0.1
+UNTRUE = 0.06
 """At most so often it may be untrue when it is said."""
+APART = 0.25
+"""Log-odds by which bounds are lower: other sets of pictures are a little unlike those that gave the bounds."""
 NEVER = -50.0
 """Log-odds that no search has: below them nothing is said."""
 _ENOUGH = 15  # trials of a kind from which on it has a bound of its own
@@ -189,7 +191,8 @@ def bounds(rows: Sequence[Judged]) -> tuple[float, ...]:
         names = sorted({row.trial.name for row in mine})
         sets = [[row for row in mine if row.trial.name == name] for name in names]
         each = [_over_right(of) for of in sets if sum(row.found for row in of) >= _ENOUGH]
-        absent.append(round(threshold(mine, min(each, default=np.inf)), 4))
+        found = threshold(mine, min(each, default=np.inf))
+        absent.append(NEVER if found == NEVER else round(found - APART, 4))
     return tuple(absent)
 
 
