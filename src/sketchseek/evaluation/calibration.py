@@ -46,7 +46,7 @@ OVER_RIGHT = 0.06
 UNTRUE = 0.06
 """At most so often it may be untrue when it is said."""
 APART = 0.25
-"""Log-odds by which bounds are lower: other sets of pictures are a little unlike those that gave the bounds."""
+"""Log-odds by which bounds are lower: other sets of pictures are a little unlike those that gave them."""
 NEVER = -50.0
 """Log-odds that no search has: below them nothing is said."""
 _ENOUGH = 15  # trials of a kind from which on it has a bound of its own
