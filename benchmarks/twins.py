@@ -47,7 +47,7 @@ class Twin:
     def __call__(self, pixels: np.ndarray) -> np.ndarray:
         return self._network(pixels)
 
-    def rendering(self, strokes: Sequence[np.ndarray], kinds: Sequence[int] = (0, 1)) -> np.ndarray:
+    def drawing(self, strokes: Sequence[np.ndarray], kinds: Sequence[int] = (0, 1)) -> np.ndarray:
         return self.drawing_with_tokens(strokes, kinds)[0]
 
     def drawing_with_tokens(

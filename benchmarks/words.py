@@ -1,31 +1,38 @@
-"""Words asked of stored embeddings and of names: alone, and beside a drawing.
+"""Words asked of what pictures show and of names, alone and beside a drawing, through the search that ships.
 
-    python benchmarks/words.py [--drawings N]
+    python benchmarks/words.py [--networks efficientnet dinov2] [--sets sysu s2c sketchy] [--drawings N]
 
-The table of words was chosen on `sketchy-train`, the weighing on every other category of `sketchy`, in
-alphabetical order, the first one included; the others are reported here ("held out"). A word is its
-category's name.
+Prints tables for `benchmarks/record.py words`. A word is its category's name; names of files are hidden. The
+table of words was chosen on `sketchy-train`, the weighing on every other category of `sketchy`, in
+alphabetical order, the first one included; of `sketchy` the others are reported.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
 import expansion
-from sketchseek.embeddings import Pictures, get_encoder
-from sketchseek.embeddings.expansion import diffused
+from sketchseek.errors import SketchseekError
 from sketchseek.evaluation import datasets
-from sketchseek.evaluation.embeddings import features
 from sketchseek.evaluation.experiment import Experiment
 from sketchseek.evaluation.metrics import average_precision, precision_at
-from sketchseek.words import Dictionary, NameIndex, query_vector
-from sketchseek.words.directions import class_directions
+from sketchseek.search.options import Options
+from sketchseek.search.search import find, search
+from sketchseek.search.state import SearchState
+from sketchseek.search.words import score_words
+from sketchseek.words import Dictionary, NameIndex
 
 SETS = ("sysu", "s2c", "sketchy")
+CHOSEN_ON = "sketchy"
 # Categories that are neither a class of ImageNet nor a kind that has one.
 NO_CLASS = (
     "helicopter",
@@ -49,152 +56,145 @@ SYNONYMS = {
     "hotdog": ("hot dog", "hotdogs"),
 }
 NOTHING = ("justice", "tomorrow", "percentage", "theory")
-# Beside a drawing: see docs. The word's z-score, known classes taken away, counts up to CAP; its weight falls
-# to a share of LEAST where none of the drawing's first FIRST hits is what it says.
-KNOWN, WEIGHT, CAP, LEAST, FIRST = 0.7, 2.0, 2.0, 0.4, 20
+BESIDE = (
+    "the drawing",
+    "the drawing and its word",
+    "the drawing and the word of another category",
+    "the drawing and a word that nobody sees",
+)
 
 
-def z(x: np.ndarray) -> np.ndarray:
-    return (x - x.mean()) / max(float(x.std()), 1e-9)
+@dataclass
+class Found:
+    """Figures of queries: mAP, P@20, and of the very photograph its rank; how likely it is there."""
+
+    precisions: list[float] = field(default_factory=list)
+    first: list[float] = field(default_factory=list)
+    ranks: list[int] = field(default_factory=list)
+    present: list[float] = field(default_factory=list)
+
+    def add(self, order: np.ndarray, relevant: np.ndarray, instance: int | None, present: float) -> None:
+        self.precisions.append(average_precision(relevant[order], int(relevant.sum())))
+        self.first.append(precision_at(relevant[order], 20))
+        self.present.append(present)
+        if instance is not None:
+            at = np.flatnonzero(order == instance)
+            self.ranks.append(int(at[0]) if len(at) else len(relevant))
+
+    @property
+    def cells(self) -> list[str]:
+        """mAP, P@20, R@1, R@10, presence."""
+        ranks = np.array(self.ranks)
+        recalls = [percent(ranks < n) if len(ranks) else "" for n in (1, 10)]
+        return [percent(self.precisions), percent(self.first), *recalls, f"{np.mean(self.present):.2f}"]
 
 
-class Asked:
-    """A collection that words are asked of."""
+class Collection:
+    """One set as the search sees it, its files called by numbers."""
 
-    def __init__(self, stored: np.ndarray, background: np.ndarray, dictionary: Dictionary) -> None:
-        pictures = Pictures(stored, background)
-        self.rows = pictures.rows(np.arange(len(stored))).vectors
-        self.known = z((self.rows @ class_directions().T).max(axis=1))
-        self._dictionary, self._remembered = dictionary, {}
+    def __init__(self, name: str, network: str) -> None:
+        root = datasets.data_folder()
+        if root is None:
+            raise SketchseekError("The development sets are not there: set SKETCHSEEK_DATA.")
+        self.name, self.network = name, network
+        self._set = expansion.load(Experiment.of(datasets.load(root / name), jobs=1), network)
+        self.queries = self._set.experiment.data.queries
+        self.sketches = self._set.experiment.sketches
+        categories = sorted({query.category for query in self.queries})
+        self.reported = categories[1::2] if name == CHOSEN_ON else categories
 
-    def __call__(self, word: str) -> np.ndarray:
-        """The word's z-scores for all pictures."""
-        if word not in self._remembered:
-            meaning = self._dictionary.meaning(word)
-            if meaning is None:
-                return np.zeros(len(self.rows))
-            score = z(self.rows @ query_vector(meaning.weights, "efficientnet", self.rows.shape[1]))
-            if not meaning.is_class:
-                score = z(score - KNOWN * self.known)
-            self._remembered[word] = score
-        return self._remembered[word]
+    @cached_property
+    def state(self) -> SearchState:
+        return replace(self._set.state, path=lambda number: f"{number}.jpg")
 
-    def says(self, word: str) -> float:
-        """0 for what can't be seen, 1 for what can: its weight beside a drawing."""
-        meaning = self._dictionary.meaning(word)
-        return 0.0 if meaning is None else float(np.clip((meaning.strength - 0.1) / 0.2, 0, 1))
+    def relevant(self, category: str) -> np.ndarray:
+        number = next(i for i, query in enumerate(self.queries) if query.category == category)
+        return self._set.relevant[number]
 
-    def expanded(self, before: np.ndarray, n: int = 10, page: bool = True) -> np.ndarray:
-        """The order of an answer, from a first ranking's z-scores, as embeddings/expansion.py finds it."""
-        score = before
-        for kept in (0.3, 0.2):
-            order = np.argsort(-score, kind="stable")[: 3 * n]
-            query = (score[order[:n]] - score[order[-1]]) @ self.rows[order[:n]]
-            score = z(self.rows @ (query / np.linalg.norm(query))) + kept * before
-        order = np.argsort(-score, kind="stable")
-        first, others = np.split(order, [400])
-        score = score.astype(np.float32)
-        score[first] = diffused(score[first], self.rows[first], n)
-        order = np.concatenate([first[np.argsort(-score[first], kind="stable")], others])
-        if not page:
-            return order
-        shown = np.argsort(-(before + 0.2 * score), kind="stable")[:10]
-        others = order[~np.isin(order, shown)]
-        return np.concatenate(
-            [shown[np.argsort(-(score[shown] + 0.8 * before[shown]), kind="stable")], others]
-        )
+    def by_word(self, word: str, relevant: np.ndarray) -> Found:
+        """A word alone."""
+        found = Found()
+        hits = search(self.state, None, Options(len(self.state), words=word))
+        order = np.array([int(hit.id) for hit in hits], np.int64)
+        found.add(order, relevant, None, hits.present)
+        return found
+
+    def beside(self, i: int, word: str | None, into: Found) -> np.ndarray:
+        """A drawing, and a word."""
+        query, sketch, options = self.queries[i], self.sketches[i], Options(words=word)
+        assert sketch is not None
+        heard = score_words(self.state, options) if word else None
+        answer = find(self.state, sketch, options, count=len(self.state), place=False, heard=heard)
+        into.add(answer.pictures, self._set.relevant[i], query.instance, answer.present)
+        return answer.pictures
 
 
-def both(drawing: np.ndarray, word: np.ndarray, says: float) -> np.ndarray:
-    """A drawing's and a word's z-scores as one: what the word says, up to what it is; which, the drawing.
-
-    says : in [0, 1], how much the word says at all.
-    """
-    first = np.argsort(-drawing)[:FIRST]
-    agreement = np.clip(np.maximum(word[first], 0).mean(), LEAST, 1)
-    return z(drawing + WEIGHT * says * agreement * np.minimum(word, CAP))
+def percent(values: Sequence[float] | np.ndarray) -> str:
+    return f"{100 * float(np.mean(values)):.1f}"
 
 
-def figures(right: np.ndarray) -> list[float]:
-    return [average_precision(right), precision_at(right, 20)]
+def spoken(category: str) -> str:
+    return category.replace("_", " ")
 
 
-def said(rows: list[list[float]]) -> str:
-    return " / ".join(f"{100 * v:.1f}" for v in np.mean(rows, axis=0))
+def head(title: str, columns: Iterable[str]) -> list[str]:
+    names = list(columns)
+    return [f"\n### {title}\n", "| | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
 
 
-def held_out(categories: list[str]) -> set[str]:
-    return set(sorted(set(categories))[1::2])
+def row(name: str, cells: Iterable[str]) -> str:
+    return f"| {name} | " + " | ".join(cells) + " |"
 
 
-def words_alone(name: str, root: Path, dictionary: Dictionary) -> None:
-    data, encoder = datasets.load(root / name), get_encoder()
-    asked = Asked(features(data, encoder).vectors, encoder.prior, dictionary)
-    right = {q.category: np.isin(np.arange(len(data.photos)), list(q.relevant)) for q in data.queries}
-    found: dict[str, tuple[list[float], list[float]]] = {}
-    for category, relevant in right.items():
-        word = asked(category.replace("_", " "))
-        found[category] = (
-            figures(relevant[np.argsort(-word)]),
-            figures(relevant[asked.expanded(word, page=False)]),
-        )
-    for label, some in (("all", set(right)), ("held out", held_out(list(right)))):
-        cells = [said([found[c][k] for c in some]) for k in (0, 1)]
-        print(f"{name}, {label} {len(some)} words: first {cells[0]}, expanded {cells[1]}")
-    rare = [c for c in right if c.replace("_", " ") in NO_CLASS]
-    if rare:
-        each = ", ".join(f"{c} {100 * found[c][0][1]:.0f} / {100 * found[c][1][1]:.0f}" for c in rare)
-        cells = [said([found[c][k] for c in rare]) for k in (0, 1)]
-        print(f"  no class: first {cells[0]}, expanded {cells[1]} (P@20: {each})")
-    for category, others in SYNONYMS.items():
-        relevant = right.get(category.replace(" ", "_"))
-        if relevant is not None:
-            forms = [category, *others]
-            p20 = [figures(relevant[asked.expanded(asked(w), page=False)])[1] for w in forms]
-            print("  P@20: " + ", ".join(f"{w} {100 * p:.0f}" for w, p in zip(forms, p20, strict=True)))
+def words_alone(collections: Sequence[Collection]) -> list[str]:
+    lines = head("The word alone", ["words", "mAP", "P@20"])
+    rare: list[str] = []
+    forms: list[str] = []
+    for c in collections:
+        found = {name: c.by_word(spoken(name), c.relevant(name)) for name in c.reported}
+        everything = [f.precisions[0] for f in found.values()], [f.first[0] for f in found.values()]
+        lines.append(row(f"{c.name}, {c.network}", [str(len(found)), *map(percent, everything)]))
+        every = {q.category for q in c.queries}
+        for name in sorted(every):
+            if spoken(name) in NO_CLASS:
+                one = found.get(name) or c.by_word(spoken(name), c.relevant(name))
+                held = "" if name in c.reported else " (chosen on)"
+                label = f"{spoken(name)}, {c.name}, {c.network}{held}"
+                rare.append(row(label, [percent(one.precisions), percent(one.first)]))
+            if spoken(name) in SYNONYMS:
+                said = [spoken(name), *SYNONYMS[spoken(name)]]
+                each = [c.by_word(word, c.relevant(name)).first[0] for word in said]
+                words = ", ".join(f"{w} {percent([p])}" for w, p in zip(said, each, strict=True))
+                forms.append(
+                    row(f"{said[0]}, {c.name}, {c.network}", [words, percent([max(each) - min(each)])])
+                )
+    lines += head("Words that are no class of ImageNet, alone", ["mAP", "P@20"]) + rare
+    lines += head("Other forms of a word, alone", ["P@20 of each", "furthest apart"]) + forms
+    return lines
 
 
-def with_drawings(name: str, root: Path, dictionary: Dictionary, drawings: int) -> None:
-    data = datasets.load(root / name)
-    s = expansion.load(Experiment.of(data, jobs=1))
-    asked = Asked(s.features.vectors, s.encoder.prior, dictionary)
-    some = held_out([q.category for q in data.queries])
-    chosen = [i for i, q in enumerate(data.queries) if q.category in some]
+def with_drawings(c: Collection, drawings: int) -> list[str]:
+    chosen = [i for i, q in enumerate(c.queries) if q.category in c.reported and c.sketches[i] is not None]
     chosen = sorted(random.Random(0).sample(chosen, min(drawings, len(chosen))))
     rng = random.Random(0)
-    rows: dict[str, list[list[float]]] = {
-        "drawing": [],
-        "and its word": [],
-        "and a wrong word": [],
-        "and nothing": [],
-    }
+    rows = {name: Found() for name in BESIDE}
     kept = []
     for i in chosen:
-        category = data.queries[i].category
-        alone = z(z(s.shape[i]) + s.encoder.blend * z(s.network[i]))
-        wrong = rng.choice([q.category for q in data.queries if q.category != category])
-        words = [None, category, wrong, rng.choice(NOTHING)]
-        orders = []
-        for label, category_name in zip(rows, words, strict=True):
-            before = alone
-            if category_name is not None:
-                word = category_name.replace("_", " ")
-                before = both(alone, asked(word), asked.says(word))
-            orders.append(asked.expanded(before))
-            row = figures(s.relevant[i][orders[-1]])
-            if s.instance[i] >= 0:
-                place = int(np.flatnonzero(orders[-1] == s.instance[i])[0])
-                row += [place < 10, place < 1]
-            rows[label].append(row)
-        if s.instance[i] >= 0 and s.instance[i] in orders[0][:10]:
-            kept.append(s.instance[i] in orders[2][:10])
-    for label, found in rows.items():
-        print(f"{name}, held out, {len(chosen)} drawings, {label}: {said(found)}")
+        category = c.queries[i].category
+        wrong = rng.choice([q.category for q in c.queries if q.category != category])
+        words = (None, spoken(category), spoken(wrong), rng.choice(NOTHING))
+        orders = [c.beside(i, word, rows[name]) for name, word in zip(BESIDE, words, strict=True)]
+        instance = c.queries[i].instance
+        if instance is not None and instance in orders[0][:10]:
+            kept.append(instance in orders[2][:10])
+    lines = head(f"{c.name}, {c.network}, {len(chosen)} drawings", ["mAP", "P@20", "R@1", "R@10", "present"])
+    lines += [row(name, found.cells) for name, found in rows.items()]
     if kept:
-        print(f"  a wrong word keeps the drawn photograph in {100 * np.mean(kept):.0f}% of {len(kept)}")
+        lines.append(f"\nA wrong word leaves the drawn photograph in {percent(kept)}% of {len(kept)}.")
+    return lines
 
 
-def icons(names: int = 200) -> None:
+def icons(names: int = 200) -> list[str]:
     """Names that an icon set has, asked as they are and with one letter wrong."""
     import pytablericons
 
@@ -204,6 +204,7 @@ def icons(names: int = 200) -> None:
     index = NameIndex(files)
     stems = [Path(f).stem for f in files]
     rng = random.Random(0)
+    lines = head(f"Names of {len(files)} icons, {names} asked", ["found in the first ten"])
     plain = sorted({s for s in stems if s.isalpha() and len(s) >= 4})
     asked = rng.sample(plain, min(names, len(plain)))
     for label, change in (("as it is", lambda w: w), ("one letter wrong", lambda w: mistaken(w, rng))):
@@ -212,7 +213,8 @@ def icons(names: int = 200) -> None:
             found = index.scores(change(word))
             first = found.ids[np.argsort(-found.scores, kind="stable")][:10]
             hits += any(stems[i] == word for i in first)
-        print(f"icons, {len(files)} files, {len(asked)} names, {label}: {100 * hits / len(asked):.1f}%")
+        lines.append(row(label, [f"{100 * hits / len(asked):.1f}"]))
+    return lines
 
 
 def mistaken(word: str, rng: random.Random) -> str:
@@ -228,18 +230,34 @@ def mistaken(word: str, rng: random.Random) -> str:
     return word[:at] + word[at + 1] + word[at] + word[at + 2 :]
 
 
+def costs() -> list[str]:
+    """Milliseconds that looking up a word takes, the table loaded."""
+    dictionary = Dictionary()
+    asked = ["umbrella", "cell phone", "umbrela", "red car", "Regenschirm", "justice"]
+    for word in asked:
+        dictionary.meaning(word)
+    times = []
+    for word in asked:
+        started = time.perf_counter()
+        dictionary.meaning(word)
+        times.append(1e3 * (time.perf_counter() - started))
+    return [*head("What a word costs", ["ms"]), row("looking it up, at most", [f"{max(times):.2f}"])]
+
+
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--drawings", type=int, default=1000, help="of each set, at most")
+    arguments.add_argument("--networks", nargs="+", default=["efficientnet"])
+    arguments.add_argument("--sets", nargs="+", default=SETS)
     given = arguments.parse_args()
-    icons()
-    root, dictionary = datasets.data_folder(), Dictionary()
-    if root is None:
-        raise SystemExit("The development sets are not there.")
-    for name in SETS:
-        words_alone(name, root, dictionary)
-    for name in SETS if given.drawings else ():
-        with_drawings(name, root, dictionary, given.drawings)
+    try:
+        collections = [Collection(name, network) for network in given.networks for name in given.sets]
+    except SketchseekError as error:
+        sys.exit(str(error))
+    lines = [*icons(), *costs(), *words_alone(collections)]
+    print("\n".join(lines), flush=True)
+    for collection in collections if given.drawings else ():
+        print("\n".join(with_drawings(collection, given.drawings)), flush=True)
 
 
 if __name__ == "__main__":

@@ -72,7 +72,8 @@ def test_what_is_no_drawing_is_a_wrong_argument(index, drawing, said):
     [
         {"k": 0}, {"offset": -1}, {"turn": 181}, {"turn": "some"}, {"expand": -1},
         {"blend": 6.0}, {"blend": -1}, {"method": "fast"}, {"shortlist": 5}, {"rerank": "exact"},
-        {"method": "dpf", "neighborhood": 1}, {"words": 3}, {"coverage": "much"},
+        {"method": "dpf", "neighborhood": 1}, {"words": 3}, {"coverage": "much"}, {"coverage": -1},
+        {"local_normalization": 1.0}, {"threads": 0}, {"folder": 3}, {"picked": "abc"}, {"rejected": [3]},
     ],
 )  # fmt: skip
 def test_a_wrong_option_is_a_value_error_and_a_sentence(index, wrong):
@@ -118,6 +119,37 @@ def test_it_closes_and_opens_again(index):
     opened.close()
     assert len(opened) == 2
     assert opened.refresh() is False
+
+
+@pytest.mark.parametrize(
+    ("call", "wrong", "said"),
+    [
+        ("create", {"preset": "huge"}, "no preset 'huge'"),
+        ("create", {"detector": "eyes"}, "no edge detector 'eyes'"),
+        ("create", {"expansion": "nothing"}, "no picture network 'nothing'"),
+        ("create", {"expansion": 3}, "expansion must be"),
+        ("create", {"min_object_size": 0.5}, "0.5 of a picture"),
+        ("create", {"min_object_size": "small"}, "'small' of a picture"),
+        ("open", {"device": "tpu"}, "no device 'tpu'"),
+        ("add", {"jobs": 0}, "jobs must be"),
+        ("add", {"jobs": "2"}, "jobs must be"),
+        ("add", {"exclude": "thumbs"}, "exclude must be a list"),
+        ("add", {"device": "tpu"}, "no device 'tpu'"),
+        ("set_min_object_size", {"min_object_size": 0.4}, "0.4 of a picture"),
+        ("enable_expansion", {"name": "nothing"}, "no picture network"),
+        ("draw", {"k": 0}, "k must be positive"),
+    ],
+)
+def test_a_wrong_argument_is_a_value_error_and_a_sentence(index, tmp_path, call, wrong, said):
+    calls = {
+        "create": lambda: Index.create(tmp_path / "i", **{"expansion": False, "detector": "canny", **wrong}),
+        "open": lambda: Index.open(index.location, **wrong),
+        "add": lambda: index.add(tmp_path, **wrong),
+    }
+    with pytest.raises(ValueError, match=said) as raised:
+        calls.get(call, lambda: getattr(index, call)(**wrong))()
+    assert isinstance(raised.value, ArgumentError)
+    assert not (tmp_path / "i").exists()
 
 
 def test_all_errors_are_one_tree():

@@ -13,8 +13,6 @@
 
 namespace sketchseek {
 
-constexpr int kMaxFilteredOrientations = 3;  // frequencies: cosines, and sines by twos, fit four bytes
-
 // A component (a, b, o) of the drawing is a byte times steps[i] shares[j], of its frequencies along x and y.
 struct IntegerPose {
   const int32_t* words;  // four bytes each, in the order of use: for every sum its start, then its factors

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "arrays.hpp"
 #include "search/icons.hpp"
 
 namespace nb = nanobind;
@@ -18,27 +19,6 @@ namespace sketchseek {
 const Kernels& kernels_of_build(const std::string& name);  // module.cpp
 
 namespace {
-
-template <class T, int N>
-using In = nb::ndarray<const T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Out = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
-
-void require(bool holds, const char* sentence) {
-  if (!holds) throw std::invalid_argument(sentence);
-}
-
-template <class Array>
-void require_finite(const Array& values, const char* sentence) {
-  for (size_t i = 0; i < values.size(); ++i) require(std::isfinite(values.data()[i]), sentence);
-}
-
-template <class T>
-Out<T> handed_over(std::vector<T>&& values) {
-  auto* kept = new std::vector<T>(std::move(values));
-  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return Out<T>(kept->data(), {kept->size()}, owner);
-}
 
 std::vector<std::vector<double>> strokes_of(const In<double, 2>& points, const In<int32_t, 1>& lengths) {
   require(points.shape(1) == 2, "points must be (n, 2)");

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "arrays.hpp"
 #include "engine.hpp"
 #include "scan.hpp"
 #include "search/opened.hpp"
@@ -29,23 +30,9 @@ using namespace nb::literals;
 namespace sketchseek {
 namespace {
 
-template <class T, int N>
-using In = nb::ndarray<const T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Out = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 using Ids = std::optional<In<int64_t, 1>>;
 using Groups = std::optional<In<int32_t, 1>>;
 using Prior = std::optional<In<float, 1>>;
-
-// Everything that the kernels take for granted is asked of the arguments here, where they come in.
-void require(bool holds, const char* sentence) {
-  if (!holds) throw std::invalid_argument(sentence);
-}
-
-template <class Array>
-void require_finite(const Array& values, const char* sentence) {
-  for (size_t i = 0; i < values.size(); ++i) require(std::isfinite(values.data()[i]), sentence);
-}
 
 // Whether no signal's handler has raised: asked for now and then, without the interpreter's lock.
 bool signals_allow() {
@@ -58,13 +45,6 @@ template <class Work>
 void without_lock(int64_t count, int64_t chunk, int threads, Work work) {
   nb::gil_scoped_release free;
   in_parallel(count, chunk, threads, work, signals_allow);
-}
-
-template <class T>
-Out<T> handed_over(std::vector<T>&& values) {
-  auto* kept = new std::vector<T>(std::move(values));
-  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return Out<T>(kept->data(), {kept->size()}, owner);
 }
 
 struct Build {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "arrays.hpp"
 #include "drawn_tokens.hpp"
 
 namespace nb = nanobind;
@@ -18,27 +19,6 @@ using namespace nb::literals;
 
 namespace sketchseek {
 namespace {
-
-template <class T, int N>
-using In = nb::ndarray<const T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
-using Floats = nb::ndarray<nb::numpy, float, nb::ndim<1>>;
-using Shorts = nb::ndarray<nb::numpy, int16_t, nb::ndim<1>>;
-
-void require(bool holds, const char* sentence) {
-  if (!holds) throw std::invalid_argument(sentence);
-}
-
-template <class Array>
-void require_finite(const Array& values, const char* sentence) {
-  for (size_t i = 0; i < values.size(); ++i) require(std::isfinite(values.data()[i]), sentence);
-}
-
-template <class T>
-auto handed_over(std::vector<T>&& values) {
-  auto* kept = new std::vector<T>(std::move(values));
-  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
-}
 
 // The build of that name, or the one that it is based on: "avx512vnni" has no tokens of its own.
 const TokenKernels& kernels_named(const std::string& build) {
@@ -61,7 +41,7 @@ class PreparedTokens : public DrawnTokens {
                     mirror, overhang) {}
 
   // codes (n, bytes): of each picture. Of each the score; and which way round, size, row and column, (4 n,).
-  std::pair<Floats, Shorts> meet(In<uint8_t, 2> codes, const std::string& build) const {
+  std::pair<Out<float>, Out<int16_t>> meet(In<uint8_t, 2> codes, const std::string& build) const {
     const TokenKernels& kernels = kernels_named(build);
     require((int)codes.shape(1) == token_bytes(parts()), "codes must be of as many parts as the centroids");
     const int64_t n = (int64_t)codes.shape(0);

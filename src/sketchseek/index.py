@@ -20,7 +20,7 @@ from .search.near_duplicates import with_likeness
 from .search.options import Options, SearchOptions, Turn
 from .search.search import search
 from .search.state import SearchState
-from .shape.engine.device import engine_on
+from .shape.engine.device import DEVICES, engine_on
 from .shape.settings import DEFAULT_PRESET, Settings
 from .shape.windows import LEVELS, MIN_OBJECT_SIZE, shares
 from .storage.location import Location, damaged, no_index
@@ -256,6 +256,12 @@ class Index:
         """
         from .indexing import IndexingOptions, Report
 
+        if jobs is not None and (not isinstance(jobs, int) or jobs < 1):
+            raise ArgumentError(f"jobs must be a whole number from 1, got {jobs!r}")
+        if isinstance(exclude, str) or not all(isinstance(pattern, str) for pattern in exclude):
+            raise ArgumentError(f"exclude must be a list of patterns, got {exclude!r}")
+        if device not in DEVICES:
+            raise ArgumentError(f"There is no device {device!r}; choose one of {', '.join(DEVICES)}.")
         options = IndexingOptions(jobs, exclude, forget_missing, retry, device, workers, listings)
         if paths is not None:
             given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
@@ -343,7 +349,7 @@ class Index:
     def keep_tokens(self, wanted: bool | None = None) -> None:
         """Keep tokens of pictures from now on, or none; the next `add` gives them to pictures without.
 
-        wanted : None for what was decided before, and for tokens where nobody has: in an index from before.
+        wanted : None keeps what was decided before; an older index, where nothing was, gets tokens.
 
         Where there are tokens of another version, all pictures get new ones beside them, and searches go
         without tokens until they have.
@@ -454,7 +460,7 @@ class Index:
 
     @property
     def state(self) -> SearchState:
-        """What a search sees; made again when somebody has written to the file that it is mapped from."""
+        """What a search sees; made again when the file that it is mapped from was written to."""
         snapshot, state = self._now
         if snapshot.is_intact():
             return state
@@ -632,6 +638,7 @@ class Index:
         """
         from .notebook import sketch_widget
 
+        Options.of(k, options)  # what is wrong is said now, not by the sheet
         return sketch_widget(self, k, **options)
 
     def likeness(self, sketch: Sketch, identifier: str) -> Likeness:
@@ -745,6 +752,8 @@ def make_config(
     from .contours.detectors import get_detector
     from .shape.settings import PRESETS
 
+    if not isinstance(expansion, bool | str):
+        raise ArgumentError(f"expansion must be True, False or the name of a network, got {expansion!r}")
     if preset not in PRESETS:
         raise ArgumentError(f"There is no preset {preset!r}; choose one of {', '.join(PRESETS)}.")
     _check_min_object_size(min_object_size)
@@ -766,7 +775,7 @@ def make_config(
 def _check_min_object_size(min_object_size: float) -> None:
     if min_object_size not in LEVELS:
         raise ArgumentError(
-            f"Things as small as {min_object_size:g} of a picture can't be asked for; choose one of "
+            f"Things as small as {min_object_size!r} of a picture can't be asked for; choose one of "
             f"{', '.join(f'{known:g}' for known in LEVELS)}."
         )
 
@@ -869,7 +878,7 @@ def _expansion(name: str, *, tokens: bool = True) -> Expansion:
 
 
 def _outdated(expansion: Expansion) -> bool:
-    """Whether its tokens, unless nobody wants any, are others than those that would be made here."""
+    """Whether tokens are wanted, and are others than those that would be made here."""
     from .embeddings.encoders import token_space
 
     here = None if expansion.tokens == "" else token_space(expansion.name)
@@ -884,7 +893,7 @@ def _with_tokens(expansion: Expansion, space: TokenSpace | None) -> Expansion:
 
 
 def _without_tokens(expansion: Expansion) -> Expansion:
-    """The same with tokens that nobody wants."""
+    """The same without tokens."""
     return replace(expansion, tokens="", token_bytes=0)
 
 

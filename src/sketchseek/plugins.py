@@ -30,7 +30,7 @@ def plugins(group: str) -> dict[str, str]:
 
 
 def find(group: str, name: str, ours: Mapping[str, str]) -> Any:
-    """What a name stands for, imported when it is asked for; None where nobody has it. Ours come first."""
+    """What a name stands for, imported when it is asked for; None where it is unknown. Ours come first."""
     if name in ours:
         return _loaded(ours[name])
     place = plugins(group).get(name)
@@ -41,7 +41,7 @@ def find(group: str, name: str, ours: Mapping[str, str]) -> Any:
 
 
 def made(group: str, name: str, ours: Mapping[str, str], *arguments: str) -> Any:
-    """What the factory of that name makes of its arguments; None where nobody has one."""
+    """What the factory of that name makes of its arguments; None where it is unknown."""
     factory = find(group, name, ours)
     if factory is None or name in ours:
         return factory and factory(*arguments)

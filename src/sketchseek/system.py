@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 READ = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOINHERIT", 0)
 """How a file is opened to be read: no child inherits it, and no byte of it is changed."""
 NO_WAITING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
-"""The same for what may be no file: a pipe that nobody writes to, a terminal."""
+"""The same for what may be no file: a pipe without a writer, a terminal."""
 WRITE = READ | os.O_RDWR | os.O_CREAT
 INTERRUPTS: tuple[int, ...] = (
     signal.SIGINT,
@@ -33,7 +33,7 @@ INTERRUPTS: tuple[int, ...] = (
 )
 _NO_LOCKS_HERE = {errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS}
 _NO_FULL_SYNC_HERE = {errno.ENOTSUP, errno.EINVAL, errno.ENOTTY}  # network drives, drives of other systems
-_TAKEN = {errno.EACCES, errno.EDEADLK}  # what Windows says of a lock that somebody holds
+_TAKEN = {errno.EACCES, errno.EDEADLK}  # what Windows says of a lock that is held
 _LOCK_PAUSE_S = 0.02
 _OUT_OF_TIME = 1816  # ERROR_NOT_ENOUGH_QUOTA: how a job object ends a process
 _JOB_MEMORY, _JOB_TIME, _JOB_DIES = 0x100, 0x2, 0x400  # JOB_OBJECT_LIMIT_*
@@ -239,7 +239,7 @@ def connection(number: int) -> Connection:
 class Limits:
     """What this process may take, from now on: bytes of memory, and processor time for each piece of work.
 
-    Whoever goes beyond the time is ended by the system, whatever library it is in; no parent is needed.
+    A process that goes beyond the time is ended by the system, whatever library it is in.
     macOS has no limit on memory that holds.
     """
 

@@ -122,8 +122,8 @@ def test_shards_that_name_too_few_are_asked_again(
         for drawing in drawings:
             query = Query.of(drawing.points, alone.settings)
             monkeypatch.setattr(engine, "_wary", 0)
-            rows, scores = engine.top(query, k, groups=alone._groups, prior=alone.prior)
-            right = alone.engine.top(query, k, groups=alone._groups, prior=alone.prior)
+            rows, scores = engine.top(query, k, groups=alone.pictures, prior=alone.prior)
+            right = alone.engine.top(query, k, groups=alone.pictures, prior=alone.prior)
             assert np.array_equal(rows, right[0])
             assert np.array_equal(scores, right[1])
     assert asked["top"] == {0.0: 14, 1.0: 8}.get(share, asked["top"])
@@ -288,9 +288,9 @@ def test_fronts_that_come_later_take_the_layout_that_is_there(
             one.refresh()
         with ClusterIndex.spread(where, ClusterOptions(deadline=DEADLINE)) as other:
             assert other.fleet.shards == 3
-            assert other._layout is not None
-            assert one._layout is not None
-            assert other._layout.keys == one._layout.keys
+            assert other.layout is not None
+            assert one.layout is not None
+            assert other.layout.keys == one.layout.keys
             assert other.fleet.counts["started"] == 0
             write(where, synthetic(range(100, 103)))
             other.refresh()

@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw
 from made_volumes import lines, pdf
 from sketchseek import Index
 from sketchseek.errors import SketchseekError
-from sketchseek.indexing.volumes import _read_counts
+from sketchseek.indexing.volumes import read_counts
 from sketchseek.sources import volumes
 
 
@@ -153,15 +153,15 @@ def test_whatever_bit_of_the_numbers_of_pages_changes_no_page_is_forgotten(tmp_p
     comic(path, range(3))
     index.add(path, jobs=1)
     noted = tmp_path / "index" / "volumes"
-    counted = _read_counts(index._location)
+    counted = read_counts(index.store.location)
     (kept,) = counted.values()
     for content in flipped(noted.read_bytes()):
         noted.write_bytes(content)
-        assert _read_counts(index._location) in ({}, counted)
+        assert read_counts(index.store.location) in ({}, counted)
     assert kept[1] == 3
     report = index.add(path, jobs=1)
     assert (report.unchanged, report.forgotten) == (3, 0)
-    assert _read_counts(index._location) == counted
+    assert read_counts(index.store.location) == counted
 
 
 def test_pages_that_the_machine_cannot_count_just_now_are_kept(tmp_path, index, monkeypatch):

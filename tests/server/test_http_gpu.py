@@ -51,7 +51,7 @@ def test_searches_at_once_share_passes_and_are_answered_as_alone(
     def counted(self: GpuEngine, queries: Sequence[Query], *rest: Any) -> Any:
         passes.append(len(queries))
         until = time.monotonic() + 60
-        while sum(passes) + len(self.waiting) < AT_ONCE and time.monotonic() < until:
+        while sum(passes) + self.waiting < AT_ONCE and time.monotonic() < until:
             time.sleep(0.01)
         return candidates(self, queries, *rest)
 

@@ -88,7 +88,7 @@ def test_a_photo_server_is_read_and_never_written_to(photos, tmp_path, album):
     row = index.row(index.state.id(0))
     assert (row.width, row.height) == (4000, 3000)
     assert row.picture == f"{address}/{album}#a1"
-    item = items_of(index._location)["a1"]
+    item = items_of(index.store.location)["a1"]
     assert item.link.endswith("/photos/a1")
     assert index.add(f"{address}/{album}", jobs=1).unchanged == 1
     reads = ("GET /api/albums/", "POST /api/search/metadata", "GET /api/assets/a1/thumbnail?size=preview")

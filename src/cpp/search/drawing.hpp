@@ -36,14 +36,6 @@ struct Points {
     return out;
   }
 
-  Points scaled(double factor) const {
-    const float s = (float)factor;
-    Points out = *this;
-    for (size_t i = 0; i < size(); ++i) out.x[i] *= s, out.y[i] *= s;
-    out.width *= factor, out.height *= factor;
-    return out;
-  }
-
   // Angles modulo pi, into (-pi/2, pi/2].
   static float fold(double a) { return (float)(a - kPi * std::ceil(a / kPi - 0.5)); }
 };

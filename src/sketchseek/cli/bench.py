@@ -12,10 +12,14 @@ from .output import say
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `bench`."""
     parser.add_argument(
-        "--pictures", type=positive, default=100_000, metavar="N", help="default: %(default)s"
+        "--pictures", type=positive, default=100_000, metavar="N", help="how many (default: %(default)s)"
     )
-    parser.add_argument("--preset", default="compact", choices=("compact", "precise", "full"))
-    parser.add_argument("--threads", type=positive, default=1, metavar="N", help="default: %(default)s")
+    parser.add_argument(
+        "--preset", default="compact", choices=("compact", "precise", "full"), help="default: %(default)s"
+    )
+    parser.add_argument(
+        "--threads", type=positive, default=1, metavar="N", help="how many (default: %(default)s)"
+    )
     parser.add_argument(
         "--device",
         choices=("cpu", "cuda"),

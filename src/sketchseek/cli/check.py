@@ -13,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `check`."""
     add_index(parser)
     parser.add_argument("--repair", action="store_true", help="repair what is damaged, from the pictures")
-    parser.add_argument("--jobs", type=positive, metavar="N", help="worker processes (default: one a core)")
+    parser.add_argument("--jobs", type=positive, metavar="N", help="worker processes (default: one per core)")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 

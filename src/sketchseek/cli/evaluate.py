@@ -35,16 +35,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `evaluate`."""
     parser.add_argument("folder", metavar="FOLDER", help="photos, drawings and which belong together")
     parser.add_argument("--layout", choices=("flickr15k", "ethz"), help="a public set's own layout")
-    parser.add_argument("--preset", choices=("compact", "precise", "full"), help="default: precise")
+    parser.add_argument(
+        "--preset",
+        choices=("compact", "precise", "full"),
+        help="how finely shapes are stored (default: precise)",
+    )
     parser.add_argument(
         "--paper", action="store_true", help="the paper's own configuration, (5,2) by default"
     )
     parser.add_argument(
         "--min-object-size", "--smallest", type=float, choices=(0.6, 0.3, 0.2), default=0.3, metavar="F",
-        help="the smallest share of a photo at which a thing shall be found: .6, .3 or .2",
+        help="find things down to this share of a photo's longer side: .6, .3 (default) or .2",
     )  # fmt: skip
     parser.add_argument(
-        "--detector", default="neural", metavar="NAME", help="neural, structured:FILE or canny"
+        "--detector",
+        default="neural",
+        metavar="NAME",
+        help="what finds edges: neural (default), canny or structured:FILE",
     )
     parser.add_argument(
         "--method",
@@ -54,26 +61,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--shortlist", type=natural, metavar="S", help="photos to re-rank; 0: projections alone"
     )
-    parser.add_argument("--rerank", choices=("exact", "binary", "local", "binary-all", "local-all"))
-    parser.add_argument("--neighborhood", type=positive, metavar="N")
-    parser.add_argument("--expansion", metavar="NAME", help="search with what photos depict, as in `index`")
     parser.add_argument(
-        "--learned", type=Path, metavar="FILE", help="what NAME knows of drawings, if not what ships"
+        "--rerank",
+        choices=("exact", "binary", "local", "binary-all", "local-all"),
+        help="how to rank the shortlist (default: exact)",
+    )
+    parser.add_argument(
+        "--neighborhood", type=positive, metavar="N", help="for binary and local (default: 3)"
+    )
+    parser.add_argument(
+        "--expansion", metavar="NAME", help="also search by what photos show, as the network NAME sees it"
+    )
+    parser.add_argument(
+        "--learned",
+        type=Path,
+        metavar="FILE",
+        help="what NAME has learned about drawings, if not what comes with the package",
     )
     parser.add_argument("--expand", type=natural, metavar="N", help="with --expansion, as in `search`")
     parser.add_argument("--blend", type=weight, metavar="W", help="with --expansion, as in `search`")
-    parser.add_argument("--no-mirror", dest="mirror", action="store_false")
+    parser.add_argument(
+        "--no-mirror", dest="mirror", action="store_false", help="do not look for mirrored drawings"
+    )
     parser.add_argument(
         "--local-normalization",
         "--clutter",
         type=strength,
         default=0.4,
         metavar="B",
-        help="strength of local normalisation; 0: none",
+        help="strength of local normalisation (default: .4); 0: none",
     )
-    parser.add_argument("--storage", choices=("int8", "float32"), default="int8")
+    parser.add_argument(
+        "--storage", choices=("int8", "float32"), default="int8", help="of the vectors (default: int8)"
+    )
     parser.add_argument("--queries", type=positive, metavar="N", help="only N of the drawings, at random")
-    parser.add_argument("--moved", action="store_true", help="shrink the contours of photos, move them about")
+    parser.add_argument("--moved", action="store_true", help="shrink and move the contours of the photos")
     parser.add_argument("--jobs", type=positive, metavar="N", help="processes (default: one per processor)")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 

@@ -16,7 +16,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sketch", metavar="SKETCH", help="a bitmap, an SVG or a JSON file of strokes")
     parser.add_argument("picture", metavar="PICTURE", help="any picture; it need not be in the index")
     add_index(parser)
-    parser.add_argument("--out", required=True, metavar="FILE", help=".png: contours, the drawing, the score")
+    parser.add_argument(
+        "--out",
+        required=True,
+        metavar="FILE",
+        help="a .png of the contours, the drawing on them, and the score of every place",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 

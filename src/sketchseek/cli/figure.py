@@ -10,7 +10,9 @@ from ..errors import SketchseekError
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `figure`."""
     parser.add_argument("name", metavar="NAME", help="name of the figure; an unknown name lists all")
-    parser.add_argument("--out", required=True, metavar="FILE")
+    parser.add_argument(
+        "--out", required=True, metavar="FILE", help="its ending says the format: .png, .svg, .pdf"
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -63,8 +63,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tokens",
         action=argparse.BooleanOptionalAction,
-        help="also store what is where in pictures, 4 KB each, which finds the very one that was drawn; the "
-        "default where what they depict is stored",
+        help="also store what is where in each picture (4 KB), which finds the very one that was drawn "
+        "(default: as --expansion)",
     )
     parser.add_argument(
         "--exclude",

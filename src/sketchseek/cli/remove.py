@@ -12,7 +12,7 @@ from .output import say
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `remove`."""
-    parser.add_argument("paths", nargs="+", metavar="PATH")
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="a picture, a folder, or an address")
     add_index(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 

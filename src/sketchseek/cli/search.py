@@ -92,7 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--neighborhood", type=positive, metavar="N", help="for binary and local (default: 3)"
     )
-    parser.add_argument("--threads", type=positive, metavar="N", help="default: one a core")
+    parser.add_argument("--threads", type=positive, metavar="N", help="default: one per core")
     parser.add_argument(
         "--html", metavar="FILE", help="write an HTML page of the hits, with the outline on each"
     )

@@ -106,7 +106,7 @@ def _found() -> str:
 
 
 def _knock(address: str) -> None:
-    """Say at once that nobody listens: Ray itself would try for a minute."""
+    """Say at once that nothing listens there: Ray itself would try for a minute."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not colon or not port.isdigit() or not 0 < int(port) < 2**16:
         raise ClusterError(

@@ -61,7 +61,7 @@ class _Fetched:
 
     @cached_property
     def engine(self) -> NativeEngine:
-        """What scores them; whoever wants their codes alone does without."""
+        """What scores them, made when it is first needed: codes alone do without."""
         return NativeEngine(self.codes, self.norms, self.settings)
 
     def places(self, ids: Ids) -> Ids | None:

@@ -1,8 +1,8 @@
 """The shards of an index, as a front sees them: actors of Ray's, which starts, places and restarts them.
 
-Any number of fronts share the shards of an index. No process is in charge: shards have names, and whoever
-misses one asks Ray for it. What Ray does not do is here: a question has a deadline, a front says every second
-that it is there and what it wants, and a shard that is silent is ended and asked for anew.
+Any number of fronts share the shards of an index. No process is in charge: shards have names, and a front
+that misses one asks Ray for it. What Ray does not do is here: a question has a deadline, a front says every
+second that it is there and what it wants, and a shard that is silent is ended and asked for anew.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ TICK_S = 0.25
 class ClusterOptions:
     """How an index is spread.
 
-    shards : None for one a node. replicas : of each shard.
+    shards : None for one per node. replicas : of each shard.
     deadline : seconds that a search may take; what has not answered by then is left out, and the answer says
         which share of the collection it covers.
     device : what searches, see `Index.open`.
@@ -185,7 +185,7 @@ class Fleet:
                             self._failed(replica, "question", error)
                             send(replica.shard)
         finally:
-            for ref, replica in sent.items():  # nobody waits for these any more
+            for ref, replica in sent.items():  # these answers are not needed any more
                 replica.is_late = True
                 with suppress(Exception):
                     self.ray.cancel(ref)

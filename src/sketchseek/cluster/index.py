@@ -66,7 +66,7 @@ class ClusterIndex(Index):
             raise no_index(location)
         self.fleet = Fleet(location.text, options)
         self._fragments: dict[str, dict[str, NDArray[Any]]] = {}
-        self._layout: ShardLayout | None = None
+        self.layout: ShardLayout | None = None
         self._codebooks = Codebooks()
         self._following: threading.Thread | None = None
         self._closed = threading.Event()
@@ -91,7 +91,7 @@ class ClusterIndex(Index):
         return index
 
     def close(self) -> None:
-        """Leave the shards; those that nobody else uses end."""
+        """Leave the shards; those that no other front uses end."""
         self._closed.set()
         if self._following is not None:
             self._following.join(timeout=5)
@@ -177,13 +177,13 @@ class ClusterIndex(Index):
             name=f"{self._location} {config.to_json()}",
             row_bytes=row_bytes,
             picture_bytes=picture_bytes,
-            before=self._layout or self.fleet.layout_there(),
+            before=self.layout or self.fleet.layout_there(),
         )
         patience = None if before is None else CATCH_UP_S
         sizes = row_bytes * layout.rows.of_shard + picture_bytes * layout.pictures.of_shard
         if not self.fleet.hold(layout, config.to_json(), version.number, sizes.tolist(), patience=patience):
             raise ClusterError("Not all shards have loaded the new version of the index yet.")
-        self._fragments, self._layout = known, layout
+        self._fragments, self.layout = known, layout
         arrays: dict[str, Any] = _concatenated(
             [*known.values(), read_pictures(version, [], vectors=False)[0]]
         )

@@ -39,7 +39,7 @@ def list_folders(folders: list[bytes], rules: Rules) -> tuple[str, list[Listing]
 
 @dataclass(frozen=True)
 class _Asked:
-    """Folders that somebody lists. ref : of the worker's answer; None here."""
+    """Folders that are being listed. ref : of a worker's answer; None for those listed here."""
 
     folders: list[bytes]
     ref: Any
@@ -47,7 +47,7 @@ class _Asked:
 
 
 class ClusterListings:
-    """See `Listings`. workers : how many; None for one a core of the cluster."""
+    """See `Listings`. workers : how many; None for one per core of the cluster."""
 
     def __init__(self, workers: int | None = None) -> None:
         self._ray = ray_or_sentence()

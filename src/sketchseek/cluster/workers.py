@@ -53,7 +53,7 @@ class _Worker:
 
 
 class ClusterWorkers:
-    """See `Workers`. jobs : how many; None for one a core of the cluster."""
+    """See `Workers`. jobs : how many; None for one per core of the cluster."""
 
     def __init__(self, config: IndexConfig, jobs: int | None, device: str = "cpu") -> None:
         self._ray = ray_or_sentence()

@@ -167,6 +167,8 @@ class Sketch:
 
     def simplified(self, most: int) -> Sketch:
         """The same drawing with at most so many points on its strokes, for drawing it many times."""
+        if most < 2:
+            raise ArgumentError(f"most must be 2 or more, got {most}")
         return replace(self, strokes=simplified(self.strokes, most) if self.strokes else [])
 
     def to_svg(self) -> str:

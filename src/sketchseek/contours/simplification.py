@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 FINEST = 0.1
-"""How far, in pixels of the frame, a line may come to lie from the drawn one: nobody sees that."""
+"""How far, in pixels of the frame, a line may lie from the drawn one: it cannot be seen."""
 COARSEST = 3.2
 """The same at most, where there are too many points otherwise."""
 PIECE = 64

@@ -29,7 +29,7 @@ def random_shape(rng: np.random.Generator) -> NDArray[np.float64]:
 
 
 def outline_points(corners: NDArray[np.float64], spacing: float = 1.0) -> Points:
-    """Points along a closed polygon, one a pixel, with the angles of its sides."""
+    """Points along a closed polygon, one per pixel, with the angles of its sides."""
     following = np.roll(corners, -1, axis=0)
     lengths = np.hypot(*(following - corners).T)
     counts = np.maximum(1, np.round(lengths / spacing)).astype(int)

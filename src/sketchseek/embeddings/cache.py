@@ -16,7 +16,7 @@ _DIGEST = 16  # bytes of it before the arrays: those of a zip don't cover everyt
 
 
 def save_arrays(path: Path, **arrays: Any) -> None:
-    """Write them beside their place and move them there: nobody reads half a file."""
+    """Write them beside their place and move them there: so no reader sees half a file."""
     content = io.BytesIO()
     np.savez(content, **arrays)  # an allow_pickle here is one more array to NumPy before 2.0
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -38,7 +38,7 @@ def load_arrays(path: Path) -> dict[str, NDArray[Any]] | None:
             return None
         with np.load(io.BytesIO(content[_DIGEST:]), allow_pickle=False) as kept:
             return dict(kept)
-    except Exception:  # a file that somebody else made may raise anything
+    except Exception:  # a strange file may raise anything
         return None
 
 

@@ -60,19 +60,19 @@ class PictureEncoder(Protocol):
 
     @property
     def blend(self) -> float:
-        """What its opinion of a drawing weighs beside the drawing's shape, unless somebody says."""
+        """What a drawing's embedding weighs beside its shape by default."""
 
     @property
     def prior(self) -> NDArray[np.float32] | None:
-        """The means of photographs and of flat art in general, (2, d), if anybody learned them."""
+        """The means of photographs and of flat art in general, (2, d), if they were learned."""
 
     @property
     def reference(self) -> Reference | None:
-        """What it sees in drawings and photographs of all kinds of things, if anybody showed them to it."""
+        """What it sees in drawings and photographs of all kinds of things, if that was learned."""
 
     @property
     def tokens(self) -> TokenSpace | None:
-        """What its tokens are, if anybody learned them."""
+        """What its tokens are, if they were learned."""
 
     def __call__(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Describe one picture: (h, w, 3) RGB -> (dimension,). Where there are kinds, its kind comes last."""
@@ -89,7 +89,7 @@ class PictureEncoder(Protocol):
         self, strokes: Sequence[NDArray[np.float32]], kinds: Sequence[int] = (0, 1)
     ) -> NDArray[np.float32] | None:
         """Describe a drawing as it is asked of each kind, (2, d), centred on the mean of drawings, each of
-        length 1, as it is asked of another for a kind that isn't wanted; None where nobody learned how."""
+        length 1, as it is asked of another for a kind that isn't wanted; None where that was not learned."""
 
 
 class Network:
@@ -212,16 +212,16 @@ class PictureOnlyEncoder:
         return self._encode(pixels)
 
     def with_tokens(self, pixels: NDArray[np.uint8]) -> tuple[NDArray[np.float32], None]:
-        """The same; nobody learned its tokens."""
+        """The same; it has no tokens."""
         return self(pixels), None
 
     def drawing(self, strokes: Sequence[NDArray[np.float32]], kinds: Sequence[int] = (0, 1)) -> None:
-        """Nobody learned what drawings look like to this network."""
+        """None: this network has not learned to see drawings."""
 
     def drawing_with_tokens(
         self, strokes: Sequence[NDArray[np.float32]], kinds: Sequence[int] = (0, 1)
     ) -> tuple[None, list[DrawnTokens | None]]:
-        """Nobody learned that."""
+        """None, as `drawing`."""
         return None, [None, None]
 
 
@@ -565,7 +565,7 @@ def fingerprint(tensors: Tensors) -> str:
 
 
 def prior_mean(name: str, dimension: int) -> NDArray[np.float32] | None:
-    """The means of photographs and of flat art in general, (2, d), if anybody learned them for a network."""
+    """A network's means of photographs and of flat art in general, (2, d), if they were learned."""
     if name not in TAUGHT:
         return None
     prior = _prior(_learned(name))

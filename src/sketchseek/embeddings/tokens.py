@@ -3,7 +3,7 @@
 A network's map says what is in each cell of a picture. A drawing has such tokens where it has lines. It is
 laid over a picture in a few sizes, both ways round, at every place; each of its tokens meets the nearest of
 the 3 x 3 cells around where it comes to lie, and the score is the weighted mean of their cosines at the best
-place. So the one photograph that somebody drew stands out among others of the same thing.
+place. So the very photograph that was drawn stands out among others of the same thing.
 
 The engine has the meeting (src/cpp/tokens.cpp); tests/reference/tokens.py is the same, to be read.
 """

@@ -43,7 +43,11 @@ class PhotoFeatures:
         known = pictures or Pictures(self.vectors, self.encoder.prior)
         space = self.encoder.tokens
         return EmbeddingIndex(
-            lambda: known, lambda _: self.encoder, self.tokens, "" if space is None else space.version
+            lambda: known,
+            lambda _: self.encoder,
+            self.tokens,
+            "" if space is None else space.version,
+            self.encoder.name,
         )
 
 

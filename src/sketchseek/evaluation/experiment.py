@@ -37,9 +37,9 @@ class Experiment:
 
     data: DataSet
     contours: tuple[PictureContours, ...]
-    """One a photo; an unreadable photo has no points, and is found last."""
+    """One per photo; an unreadable photo has no points, and is found last."""
     sketches: tuple[Sketch | None, ...]
-    """One a query; None where the drawing can't be read: such a query finds nothing."""
+    """One per query; None where the drawing can't be read: such a query finds nothing."""
     failures: tuple[str, ...]
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Strokes as somebody draws them from memory: out of proportion, wobbly, with details left out.
+"""Strokes as a person draws them from memory: out of proportion, wobbly, with details left out.
 
 An icon's own lines are no drawing of it. What is told of a collection of line art has to hold for drawings by
 hand, of which there are no annotated ones for icons; these stand in for them.

@@ -71,7 +71,7 @@ def trials(
     """Search for every drawing in collections with and without what it shows, both of each size.
 
     sizes : None is all of the set but the right ones. Of a collection as large a share is right as of the
-    set, one at least: the very one that was drawn, where somebody knows it. Where folders tell pictures of
+    set, one at least: the very one that was drawn, where that is known. Where folders tell pictures of
     one kind from those of another, also in a collection of a few kinds.
     """
     rng = np.random.default_rng(seed)

@@ -68,9 +68,7 @@ def plant(background: Pixels, rng: np.random.Generator, blur: float = 0.0) -> Pl
     mask = np.zeros((height, width), np.uint8)
     cv2.fillPoly(mask, [np.round(placed * 16).astype(np.int32)], 255, cv2.LINE_AA, 4)
     inside = ground[mask > 127].mean(axis=0) if (mask > 127).any() else np.full(3, 128.0)
-    colour = np.where(
-        inside > 127, inside - 100, inside + 100
-    )  # a shape that nobody could see proves nothing
+    colour = np.where(inside > 127, inside - 100, inside + 100)  # an invisible shape proves nothing
     share = mask[..., None].astype(np.float32) / 255
     pixels = np.round(ground * (1 - share) + colour * share).astype(np.uint8)
     (x0, y0), (x1, y1) = placed.min(axis=0), placed.max(axis=0)

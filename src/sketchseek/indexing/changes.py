@@ -44,7 +44,7 @@ class IndexedPicture:
 
     @property
     def lacks_keywords(self) -> bool:
-        """Whether it is a picture in which nobody has looked for keywords."""
+        """Whether it is a picture whose keywords were not read yet."""
         return self.failure is None and not self.keyworded
 
     @property
@@ -150,7 +150,7 @@ def moves(
 
 
 def gone_with(path: bytes) -> bytes | None:
-    """The highest folder, or the path itself, that is not there; None when it is, or nobody can tell."""
+    """The highest folder, or the path itself, that is not there; None when it is, or if unknown."""
     gone = None
     path = file_of(path)
     while path and b"://" not in path and not is_object(path):

@@ -154,7 +154,7 @@ class Commits:
             keep_tidy(self._store)
 
     def forget(self, rows: Sequence[IndexedPicture], count: bool = True) -> None:
-        """Forget pictures that are no longer there, unless somebody has just moved or read them."""
+        """Forget pictures that are no longer there, unless another process has just moved or read them."""
         if not rows:
             return
         before = {row.id: row for row in rows}
@@ -199,7 +199,7 @@ class Commits:
             if isinstance(item, Move):
                 if row is None and _is_still(self.known.get(item.row.path), item.row):
                     rewritten[item.row.id] = item
-                continue  # somebody has added it at the new path meanwhile, or its row is of something else
+                continue  # another process has added it at the new path, or its row is of something else
             if isinstance(item, Unchanged):
                 if row is None or row.digest != item.digest:
                     continue

@@ -188,7 +188,7 @@ def _restore(store: Store, suspects: set[Files], found: Check, jobs: int | None)
         store.replace(prepare)
     except SketchseekError as error:
         unnamed = found.lost - len(rows)
-        if unnamed > 0:  # whether or not the commit went through: nobody else will ever say it
+        if unnamed > 0:  # whether or not the commit went through: no later run will say it
             raise type(error)(f"{error} {_come_back(unnamed)}") from error
         raise
     there = [row["path"] for row in rows if os.path.isfile(row["path"])]

@@ -32,7 +32,7 @@ from .workers import Workers
 class IndexingOptions:
     """How a run goes about it.
 
-    jobs : worker processes; None for one a core.
+    jobs : worker processes; None for one per core.
     exclude : patterns of names, or of paths below the root, to pass over.
     forget_missing : forget the pictures of a root that is missing or empty.
     retry : read again pictures whose reading failed for want of memory, time or rights.

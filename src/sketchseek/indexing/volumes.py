@@ -48,7 +48,7 @@ def take_to_pages(
     volumes = {path: stat for path, stat in seen.files.items() if _may_have_pages(path)}
     if not volumes:
         return
-    counted = _read_counts(location)
+    counted = read_counts(location)
     alone = {row.path: Stat(row.size, row.modified) for row in known if row.path in volumes}
     new = []
     for path, stat in volumes.items():
@@ -87,7 +87,8 @@ def _count(path: bytes) -> int | SketchseekError:
         return error
 
 
-def _read_counts(location: Location) -> Counts:
+def read_counts(location: Location) -> Counts:
+    """What was noted of volumes; nothing where the note is not whole."""
     try:
         noted = read_note(location.folder / NAME)
         return {os.fsencode(path): (Stat(size, time), count) for path, (size, time, count) in noted.items()}

@@ -25,7 +25,7 @@ SUFFIXES = frozenset(
     b".jpg .jpeg .jpe .jfif .mpo .png .webp .avif .heic .heif .hif .tif .tiff .bmp .gif .svg".split()
 )
 NEVER = ("node_modules", "__pycache__", "lost+found", "$RECYCLE.BIN", "System Volume Information", "@eaDir")
-"""Folders that hold no pictures of anybody's; so are all whose names begin with a dot."""
+"""Folders that hold no pictures of a person's; nor do those whose names begin with a dot."""
 
 LISTED_AT_ONCE = 16
 """Folders of an object store: an answer takes long, and there may be many of them."""
@@ -367,7 +367,7 @@ def _is_never(name: str) -> bool:
 
 
 def _is_chosen_out(names: list[str], exclude: Sequence[str]) -> bool:
-    """Whether a path below a root, by its names, is one that somebody has excluded, or lies in one."""
+    """Whether a path below a root is excluded by its names, or lies in one that is."""
     return any(_matches("/".join(names[: end + 1]), exclude) for end in range(len(names)))
 
 

@@ -31,10 +31,10 @@ class Task:
     digest : the content the index knows, if any: a file with the same content isn't described again.
     lacks_expansion : what the index knows lacks the embedding or tokens, which are wanted.
     lacks_windows : it has other windows than those that are wanted.
-    lacks_keywords : nobody has looked for keywords in it.
+    lacks_keywords : its keywords were not read yet.
     lacks_embedding : the icon network has not seen it.
     data, stat, original : of a picture that lives elsewhere, its bytes, what they are compared by, and the
-        size (width, height) of the original, of which they may be a smaller copy; 0 where nobody says.
+        size (width, height) of the original, of which they may be a smaller copy; 0 where that is not known.
     """
 
     path: bytes
@@ -290,7 +290,7 @@ class Reader:
 
 
 def _embedding(data: bytes, seen: Contours | None) -> bytes:
-    """What the icon network sees in a file, in which somebody has seen contours or not."""
+    """What the icon network sees in a file, whether its contours are known (`seen`) or not."""
     from ..contours.line_art import is_line_art
     from ..embeddings.icons import stored_embedding
     from ..sources.picture import THUMBNAIL_SIDE, load_picture

@@ -1,4 +1,4 @@
-"""Fitted maps that come with the package, so that nobody waits for them or needs SciPy for them.
+"""Fitted maps that come with the package, so that they take no time and no SciPy.
 
 `python -m sketchseek.maps.shipped` solves them anew and writes `shipped.json`; a test compares.
 """

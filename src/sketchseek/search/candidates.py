@@ -154,7 +154,7 @@ class ShapeScores:
         return collection.top(self.query, k, self.options.threads)
 
     def best(self, k: int) -> Ids:
-        """The k best pictures, by number, best first; where nobody says how, by the paper's two stages."""
+        """The k best pictures, by number, best first; by the paper's two stages unless a method is given."""
         collection, options = self.state.collection, self.options
         if self.among is not None:
             return self.among[best_first(self.at(self.among), k)]

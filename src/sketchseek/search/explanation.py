@@ -30,7 +30,7 @@ class Explanation:
     coverage : in [0, 1], 1 where all of the drawing is there alike.
     surface : (T, T) the cosine over translations along x and y, at the hit's own scale and mirror; d : (T,)
         the translations along each, in pixels of the window's frame of 400.
-    network : the cosine of what drawing and picture depict; None where nobody asked a network.
+    network : the cosine of what drawing and picture depict; None where no network was asked.
     patches : (m, 5) x0, y0, x1, y1 of each patch of the picture, in its pixels, that a patch of the drawing
         met by its network's tokens, and their cosine; None where there are no tokens.
     """

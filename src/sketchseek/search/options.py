@@ -60,7 +60,7 @@ class Options:
     local_normalization : strength of the local normalisation, in [0, 1); see docs/explanation/clutter.md.
         0 is the paper's cosine.
     coverage : what it counts that all of the drawing is there, 0: nothing; see docs/explanation/windows.md.
-    threads : None for one a core.
+    threads : None for one per core.
     """
 
     k: int = 20
@@ -93,12 +93,16 @@ class Options:
             raise ArgumentError(f"expand must not be negative, got {self.expand}")
         if self.blend is not None and not 0 <= self.blend < math.inf:
             raise ArgumentError(f"blend must be finite and not negative, got {self.blend}")
-        if self.words is not None and not isinstance(self.words, str):
-            raise ArgumentError(f"words must be a text, got {self.words!r}")
+        if not 0 <= self.local_normalization < 1:
+            raise ArgumentError(f"local_normalization must be in [0, 1), got {self.local_normalization}")
+        if not 0 <= self.coverage < math.inf:
+            raise ArgumentError(f"coverage must be finite and not negative, got {self.coverage}")
+        if self.threads is not None and self.threads < 1:
+            raise ArgumentError(f"threads must be positive, got {self.threads}")
         self._check_method()
 
     def _check_kinds(self) -> None:
-        """Refuse what is no number at all in a sentence, before it is compared with one."""
+        """Refuse what is of another kind in a sentence, before it is compared with a number."""
         for name in ("k", "offset", "expand", "shortlist", "neighborhood", "threads"):
             value = getattr(self, name)
             if value is not None and not isinstance(value, Integral):
@@ -107,6 +111,14 @@ class Options:
             value = getattr(self, name)
             if value is not None and not isinstance(value, Real):
                 raise ArgumentError(f"{name} must be a number, got {value!r}")
+        for name in ("words", "folder"):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, str):
+                raise ArgumentError(f"{name} must be a text, got {value!r}")
+        for name in ("picked", "rejected"):
+            value = getattr(self, name)
+            if isinstance(value, str) or not all(isinstance(one, str) for one in value):
+                raise ArgumentError(f"{name} must be a list of pictures' ids, got {value!r}")
 
     def _check_method(self) -> None:
         if self.method not in (None, *METHODS):
@@ -140,7 +152,7 @@ class Options:
 
     @property
     def ranking(self) -> dict[str, Any]:
-        """Those that `rank` takes, where somebody says."""
+        """Those that `rank` takes, as far as they are given."""
         names = ("shortlist", "rerank", "neighborhood", "threads")
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 

@@ -181,7 +181,7 @@ def best_first(scores: NDArray[np.float32], k: int) -> Ids:
 
 
 def located(collection: Collection, query: Query, ids: Ids, threads: int | None = None) -> Ranking:
-    """Where the drawing is in given pictures, in their order: whoever ranked them."""
+    """Where the drawing is in given pictures, in their order, however they were ranked."""
     found = every_window(collection, query, ids, threads)
     best = found.take(best_first(collection.weighted(found.score, found.rows), len(found)))
     known, first = np.unique(best.ids, return_index=True)

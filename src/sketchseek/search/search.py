@@ -242,7 +242,7 @@ def _by_everything(
 
 
 def _default_blend(state: SearchState, sketch: Sketch, encoder: PictureEncoder) -> float:
-    """What the network's opinion weighs beside the shape, unless somebody says."""
+    """What the network's opinion weighs beside the shape by default."""
     if sketch.picture is not None:
         return PHOTOGRAPH_BLEND
     return min(encoder.blend, LINE_ART_BLEND) if state.is_line_art.mean() > 0.5 else encoder.blend

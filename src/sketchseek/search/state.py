@@ -69,9 +69,9 @@ class SearchState:
     path : number -> the picture's absolute path or URI.
     thumbnail : id -> a small WebP.
     keywords : number -> what the picture's file says of it, one keyword or sentence a line.
-    load_embeddings : gives what the pictures depict, or None where nobody described that; called once, when
+    load_embeddings : gives what the pictures depict, or None where that is not known; called once, when
         that is first asked for.
-    method : how it is searched by shape unless somebody says how.
+    method : how it is searched by shape unless a search says how.
     """
 
     collection: Collection

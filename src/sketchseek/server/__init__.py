@@ -81,7 +81,7 @@ def serve(
 
 
 def checked_token(token: str | None) -> str | None:
-    """The token, or None for none; an error for one that anybody would guess or nobody could send."""
+    """The token, or None for none; an error for one that is easily guessed or cannot be sent."""
     if token is None:
         return None
     if not token.strip():
@@ -138,7 +138,7 @@ def own_address() -> str:
 
 
 class Patient(logging.handlers.QueueHandler):
-    """Hands lines to a thread. Where nobody reads them, as in a stopped terminal, they are dropped."""
+    """Hands lines to a thread. Where they are not read, as in a stopped terminal, they are dropped."""
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
         """Not even the news that the queue is full may wait for that reader."""

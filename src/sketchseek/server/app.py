@@ -157,7 +157,7 @@ class Service:
     async def lifespan(self, _: FastAPI) -> AsyncIterator[None]:
         """Open the index before the first visitor, and leave nothing running after the last."""
         asyncio.get_running_loop().set_exception_handler(report)
-        with suppress(SketchseekError, OutOfReachError):  # whoever asks will be told
+        with suppress(SketchseekError, OutOfReachError):  # a request will be told
             await self.off_loop(self.library.info)
         self.greeting.loop = asyncio.get_running_loop()
         rehearsal = asyncio.ensure_future(self.off_loop(self.rehearse))
@@ -187,11 +187,11 @@ class Service:
         app.router.routes += answering.routes
 
     def rehearse(self) -> None:
-        """Search before anybody asks: networks are loaded, and pages of the index are in memory."""
+        """Search before the first request: networks are loaded, and pages of the index are in memory."""
         from ..contours.drawing import Sketch
 
         index = self.library.index()
-        with suppress(Exception):  # whoever searches first will be told
+        with suppress(Exception):  # the first search will be told
             if index is not None:
                 index.search(Sketch.from_strokes([[[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]]]), 1)
                 self.greeting.of(index)
@@ -510,7 +510,7 @@ class Service:
         return file_response(request, File(media_type, etag, content))
 
     async def reveal(self, request: Request, identifier: str) -> None:
-        """Show a picture in its folder, to whoever sits at this machine."""
+        """Show a picture in its folder, to the person at this machine."""
         if not (from_this_machine(request) and by_the_page(request)):
             raise HTTPException(403, "Only the page on this very machine may show a file in its folder.")
         path, _ = await self.off_loop(self.library.locate, identifier)
@@ -567,7 +567,7 @@ def file_response(request: Request, file: File, caching: str = ASKED) -> Respons
 
 
 class OpenFileResponse(Response):
-    """A file that is open already, sent piece by piece: nobody can put another in its place."""
+    """A file that is open already, sent piece by piece: no other can take its place."""
 
     PIECE = 1 << 18
 
@@ -647,7 +647,7 @@ def as_problem(_: Request, error: Exception) -> Response:
         return problem(error.status_code, str(error.detail), dict(error.headers or {}))
     if isinstance(error, NoPictureError | NothingIndexedError):
         return problem(404, str(error))
-    if isinstance(error, ClientDisconnect):  # nobody hears it; as nginx counts such a client
+    if isinstance(error, ClientDisconnect):  # it will not be read; as nginx counts such a client
         return problem(499, "The client left before all of its request had come.")
     if isinstance(error, SketchseekError | OutOfReachError):
         LOG.warning("%s", error)

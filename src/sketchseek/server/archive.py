@@ -32,7 +32,7 @@ class Pipe:
         return len(data)
 
     def flush(self) -> None:
-        """There is nobody to flush to."""
+        """Nothing: there is nothing below."""
 
     def take(self) -> bytes:
         """What came since the last time."""

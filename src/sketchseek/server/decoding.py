@@ -89,10 +89,10 @@ class Decoder:
     def _finished(self, asked: asyncio.Future[bytes]) -> None:
         self._pending -= 1
         if not asked.cancelled():
-            asked.exception()  # nobody may be left to ask for it
+            asked.exception()  # it may not be asked for any more
 
     def close(self) -> None:
-        """End the processes, whatever they do: nobody waits for them any more."""
+        """End the processes, whatever they do."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._children.close()
         self._threads.shutdown(wait=True)

@@ -29,7 +29,7 @@ def annotation_page(
 ) -> dict[str, Any]:
     """An AnnotationPage of Presentation 3: for each hit the canvas, its place as xywh, the outline as SVG.
 
-    address : the page's own. base : of this server, which has canvases of pictures that are nobody else's.
+    address : the page's own. base : of this server, which has canvases of its own pictures.
     """
     items = []
     for hit in hits:

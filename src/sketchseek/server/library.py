@@ -50,7 +50,7 @@ class OutOfReachError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A picture as it is sent: bytes, or an open file, which whoever has this closes."""
+    """A picture as it is sent: bytes, or an open file that the receiver closes."""
 
     media_type: str
     etag: str
@@ -81,7 +81,7 @@ class Library:
     def index(self) -> Index | None:
         """The newest version; None where there is not an index yet.
 
-        Going to a newer one may take a while: whoever comes then is given the one before.
+        Going to a newer one may take a while: requests meanwhile get the one before.
         """
         if time.monotonic() - self._looked < REFRESH_SECONDS:
             return self._index

@@ -31,7 +31,7 @@ class Limits:
     connections: int = 256
 
     header_seconds: float = 10.0  # to send the request's first lines
-    linger_seconds: float = 2.0  # to take in, or give, what nobody waits for any more
+    linger_seconds: float = 2.0  # to take in, or give, what is not waited for any more
     chunk_seconds: float = 5.0  # between two pieces of a body
     body_seconds: float = 30.0  # for the whole body
     decoding_seconds: float = 10.0  # of a processor, for one file

@@ -1,7 +1,7 @@
 """Behind another web server: under a path of its own, and with headers that say who asks.
 
-Anybody can send such headers; they are believed from the addresses that the owner names, and dropped unread
-from everybody else.
+Any client can send such headers. They are believed from the addresses that the owner names, and dropped
+unread from all others.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class ProxyHeaders:
         return found is not None and any(found in trusted for trusted in self.trusted)
 
     def visitor(self, peer: str, forwarded: list[str]) -> str:
-        """The nearest address that is not a trusted proxy's; what is left of it anybody may have written."""
+        """The nearest address that is not a trusted proxy's; left of it is what any client may write."""
         for text in reversed(",".join(forwarded).split(",")):
             found = parsed(text)
             if found is None:

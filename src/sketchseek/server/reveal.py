@@ -1,6 +1,6 @@
 """Show a picture in its folder, on the desktop of the machine that the server runs on.
 
-Only whoever sits at that machine may ask: the connection comes from this machine, the page was opened under
+Only the person at that machine may ask: the connection comes from this machine, the page was opened under
 its local name, and the browser says that the page itself asks.
 """
 

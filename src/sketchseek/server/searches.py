@@ -20,7 +20,7 @@ class SupersededError(Exception):
 
 
 class DisconnectedError(Exception):
-    """Nobody waits for the answer."""
+    """The client has left."""
 
 
 class Searches:
@@ -65,7 +65,7 @@ class Searches:
         try:
             await turn
         except asyncio.CancelledError:
-            if not turn.cancelled():  # it was its turn, and nobody is there to take it
+            if not turn.cancelled():  # it was its turn, and its client has left
                 self._finished()
             raise
         finally:

@@ -217,8 +217,8 @@ async def drain(receive: Receive, limits: Limits) -> None:
 class TimedProtocol(H11Protocol):
     """HTTP/1.1 as uvicorn speaks it, and an end to connections that only hold a place, which uvicorn lacks.
 
-    Once a second one looks at what is waited for: a request's first lines, the rest of a body that nobody
-    reads because the answer has been sent, or a client that must fetch its answer before the connection
+    Once a second it looks at what a connection waits for: a request's first lines, the rest of a body that is
+    not read because the answer has been sent, or a client that must fetch its answer before the connection
     closes. What happens inside a request has its limits in the gate.
     """
 

@@ -64,7 +64,7 @@ class Window:
     """A part of a picture, described like a picture.
 
     points : those inside, in a frame of 400 pixels of their own.
-    frame : x0, y0, x1, y1 of that frame in the picture, in the pixels of whoever asked. A window is square,
+    frame : x0, y0, x1, y1 of that frame in the picture, in the caller's pixels. A window is square,
         and may reach over the border of a long picture.
     """
 

@@ -2,7 +2,7 @@
 
 A picture of a source is known as `ROOT#NAME`: the address that a person named, and the source's own name of
 the picture. Others' sources come by the entry points `sketchseek.sources`, by the scheme of their addresses.
-Nothing is asked of any address but those below a root that somebody named.
+Nothing is asked of any address but those below a root that a person named.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Item:
     """A picture of a source.
 
     name : the source's own, which stays. reference : what `fetch` is asked for.
-    stamp : changes when the picture does. width, height : of the original, 0 where nobody says.
+    stamp : changes when the picture does. width, height : of the original, 0 where that is not known.
     label, rights, link : what people are shown of it.
     """
 

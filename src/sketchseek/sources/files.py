@@ -1,4 +1,4 @@
-"""Bytes of a file somebody else made: the one place where pictures and drawings are opened."""
+"""Bytes of a stranger's file: the one place where pictures and drawings are opened."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def open_regular(
     if is_object(path):
         return io.BufferedReader(io.BytesIO(fetch(path, limit)[1]))
     check(os.stat(path))  # a device is best not opened at all: some do things then
-    # O_NONBLOCK: opening a named pipe that nobody writes to must not hang.
+    # O_NONBLOCK: opening a named pipe without a writer must not hang.
     descriptor = os.open(path, system.READ | system.NO_WAITING)
     try:
         check(os.fstat(descriptor))

@@ -157,7 +157,7 @@ def check_address(url: str) -> None:
 
 
 def may_lead(before: str, after: str) -> bool:
-    """Whether one address may lead to the other: the web leads nobody to this machine."""
+    """Whether one address may lead to the other: the web never leads to this machine."""
     return is_loopback(_host(before)) or not is_loopback(_host(after))
 
 

@@ -131,7 +131,7 @@ class IIIF:
 
 
 def is_canvas(item: Item) -> bool:
-    """Whether a picture is a canvas of somebody's manifest, and not of a source of another kind."""
+    """Whether a picture is a canvas of a manifest, and not of a source of another kind."""
     return item.name.startswith(("https://", "http://"))
 
 

@@ -96,7 +96,7 @@ def exclusive(path: Path) -> Iterator[None]:
 
 
 def _locked(path: Path) -> int:
-    """A descriptor of the file that is at `path` once the lock is held: somebody may have taken it away."""
+    """A descriptor of the file that is at `path` once the lock is held: another may have been there."""
     while True:
         descriptor = os.open(path, system.WRITE, 0o644)
         try:

@@ -29,7 +29,7 @@ class Location:
         text = os.fspath(where)
         self.is_uri = re.match(r"[a-z][a-z0-9+.-]+://", text) is not None
         self.text = text.rstrip("/") if self.is_uri else os.path.abspath(text)
-        if os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://"):  # as whoever set it means
+        if os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://"):  # as it was set on purpose
             os.environ.setdefault("AWS_ALLOW_HTTP", "true")
         try:
             self.text.encode()
@@ -123,7 +123,7 @@ class Location:
         seal = self.seal()
         newest = self.latest_version()
         if seal is None or (newest is not None and newest > seal.version):
-            return None  # a commit that nobody was told of yet
+            return None  # a commit that was not acknowledged yet
         try:
             if self.manifest(seal.version).read_bytes() == seal.manifest:
                 return None

@@ -17,7 +17,7 @@ Roots = dict[bytes, tuple[str, ...]]
 
 
 def read_roots(location: Location) -> Roots:
-    """Each with the patterns that were excluded; none where nobody noted any."""
+    """Each with the patterns that were excluded; none where none were noted."""
     try:
         noted = read_note(location.folder / NAME)
         return {os.fsencode(root): tuple(map(str, exclude)) for root, exclude in noted.items()}

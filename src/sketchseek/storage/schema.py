@@ -35,7 +35,7 @@ METADATA_KEY = b"sketchseek"
 class Expansion:
     """Which embedding of pictures the expansion column holds, as float16.
 
-    tokens : the version of those in the tokens column; empty where none are wanted, None where nobody asked.
+    tokens : the version of those in the tokens column; empty where none are wanted, None if not decided.
     token_bytes : their length.
     slot : the end of its columns' names: while one network takes the place of another, both have columns.
     """
@@ -160,8 +160,8 @@ def schema_of(config: IndexConfig) -> pa.Schema:
             pa.field("window_frames", pa.binary()),  # the same of their frames, of four float32 each
             pa.field("smallest", pa.float64()),  # what the windows were made for
             pa.field(tokens, pa.binary()),  # what is where in the picture; all of one length
-            pa.field("keywords", pa.string()),  # of the file's metadata, one a line; null: nobody looked
-            # what the icon network sees, a byte a number; none: it is no such picture; null: nobody looked.
+            pa.field("keywords", pa.string()),  # of the file's metadata, one per line; null: not read yet
+            # what the icon network sees, a byte per number; none: it is no such picture; null: not seen yet.
             # Another network's go into another column.
             pa.field(EMBEDDING, pa.binary()),
             *(pa.field(name, pa.binary()) for name in coming),

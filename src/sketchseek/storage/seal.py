@@ -88,7 +88,7 @@ class Seal:
         return [n for n, total in self.sums.items() if _length(table / n) != int(total.partition("-")[0])]
 
     def differs(self, table: Path, name: str) -> str | None:
-        """Why a file isn't what was written; None when it is, or nobody noted what was.
+        """Why a file isn't what was written; None when it is, or when that was not noted.
 
         Said is only what was read twice, the second time from the disk. OSError when the system doesn't let
         one read it: that says nothing about the file.

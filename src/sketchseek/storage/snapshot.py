@@ -130,7 +130,7 @@ class Snapshot:
         return found
 
     def is_intact(self) -> bool:
-        """Whether nobody has written to the file it is mapped from: cut short, it would end the program."""
+        """Whether the file that it is mapped from was not written to: cut short, it would end the program."""
         return self.mapping is None or self.mapping.is_intact()
 
     @classmethod

@@ -3,7 +3,7 @@
 A change is one transaction: its files are written, synced, committed, and the commit synced, so a row
 that was acknowledged is on disk. Writers of one local index take turns at a lock, for the few
 milliseconds of a commit; readers never wait. In an object store there is no lock: a commit there is
-refused when anybody has committed since the version it was made for, and is made again for theirs.
+refused when another was made since the version it is for, and is then made again for that one.
 """
 
 from __future__ import annotations
@@ -299,7 +299,7 @@ class Store:
             raise damaged(self.location, f"{name}: it is gone or cut short")
 
     def seal(self) -> None:
-        """Note the checksums of files that nobody noted them of."""
+        """Note the checksums of files that have none noted."""
         with self._turn():
             self._committed(_opened(self.location))
 
@@ -309,7 +309,7 @@ class Store:
             return sum(f.file_size_bytes or 0 for g in self.dataset.get_fragments() for f in g.data_files())
 
         def unless_gone(error: OSError) -> None:
-            if not isinstance(error, FileNotFoundError):  # of a version before: somebody else writes
+            if not isinstance(error, FileNotFoundError):  # of a version before: another process writes
                 raise unreadable(self.location, error) from error
 
         total = 0

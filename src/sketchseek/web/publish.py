@@ -179,7 +179,7 @@ def publish(
 
 
 def _of_sources(items: dict[str, Item], paths: list[str], shown: list[Label]) -> list[Label]:
-    """Of pictures that live elsewhere, what their sources say, where nobody here has said something."""
+    """Of pictures that live elsewhere, what their sources say, where the publisher has said nothing."""
     found = []
     for path, label in zip(paths, shown, strict=True):
         item = items.get(path.partition("#")[2]) if is_remote(path) else None

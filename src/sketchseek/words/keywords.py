@@ -92,7 +92,7 @@ def iptc_texts(block: bytes) -> Iterator[str]:
     block, at, encoding = block[:_LARGEST_IPTC], 0, "latin-1"
     while at + 5 <= len(block) and block[at] == 0x1C:
         record, number, length = struct.unpack_from(">BBH", block, at + 1)
-        if length & 0x8000:  # an extended length: no text that anybody typed
+        if length & 0x8000:  # an extended length: no text that a person typed
             return
         value = block[at + 5 : at + 5 + length]
         at += 5 + length

@@ -17,7 +17,7 @@ from ..line_art import VERSION
 class Structured:
     """The paper's own choice of detector. Its model is in no package, and not free for every use.
 
-    Its name holds the model's absolute path: whoever adds to an index finds the file by it.
+    Its name holds the model's absolute path: a later run of `index` finds the file by it.
     """
 
     def __init__(self, file: str, device: str = "cpu") -> None:

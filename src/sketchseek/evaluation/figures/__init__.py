@@ -62,7 +62,7 @@ def pagoda() -> tuple[Contours, Sketch]:
 
 
 def curves(measured: dict[str, Curves], quantity: str, out: Path) -> None:
-    """A panel a set, a curve a way of doing it: mAP, in percent, with its 95% interval over drawings."""
+    """A panel per set, a curve per way of doing it: mAP, in percent, with its 95% interval over drawings."""
     from ..metrics import bootstrap_interval
 
     figure = new_figure(figsize=(3.7 * len(measured), 3.2))

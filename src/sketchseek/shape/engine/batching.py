@@ -24,7 +24,7 @@ class _Waiting(Generic[Q, A]):
 
 
 class RequestBatcher(Generic[Q, A]):
-    """Who comes while nobody is being answered goes at once; those who come meanwhile go together, next.
+    """A question that comes while none is being answered goes at once; those that come meanwhile go together.
 
     There is no thread of its own: one of those who wait answers for the others.
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from numpy.typing import ArrayLike, NDArray
 
-from ...errors import SketchseekError
+from ...errors import ArgumentError
 from ..settings import Settings
 from . import Engine
 from .native import NativeEngine
@@ -25,7 +25,7 @@ def engine_on(device: str) -> Callable[[NDArray[Any], ArrayLike, Settings], Engi
     Without a graphics processor that can be used, `cuda` says so on stderr and is `cpu`; `auto` says nothing.
     """
     if device not in DEVICES:
-        raise SketchseekError(f"There is no device {device!r}; choose one of {', '.join(DEVICES)}.")
+        raise ArgumentError(f"There is no device {device!r}; choose one of {', '.join(DEVICES)}.")
 
     def made(vectors: NDArray[Any], norms: ArrayLike, settings: Settings) -> Engine:
         if device == "cpu" or (device == "auto" and len(vectors) < LARGE):

@@ -1,6 +1,6 @@
 // Everything the page asks of the server. Addresses are relative: the server may live under a path of its own.
 
-/** What went wrong, as a sentence for the person at the page; status 0 where nobody answered. */
+/** What went wrong, as a sentence for the person at the page; status 0 where no server answered. */
 export class Problem extends Error {
   constructor(message, status, retryAfter) {
     super(message);

@@ -6,7 +6,7 @@ export class Folders {
   #select;
   #onChange;
 
-  /** onChange: somebody wants to look elsewhere. */
+  /** onChange: another folder was chosen. */
   constructor(label, onChange) {
     this.#label = label;
     this.#select = label.querySelector("select");

@@ -14,7 +14,7 @@ import { Viewer } from "./viewer.js";
 
 const PAGE_OF_HITS = 24;
 const MOST_IN_ZIP = 200;
-const LEGEND = "sketchseek.legend"; // noted where somebody has seen it
+const LEGEND = "sketchseek.legend"; // noted once it was seen
 const TYPING = 250; // ms without a key after which a word is searched for
 const REST = 500; // ms without a line after which a drawing that finds nothing is turned
 const LOOK = { calm: 15000, waiting: 2000 }; // ms between two looks at the server
@@ -63,8 +63,8 @@ let asking = null; // the search under way
 let shown = null; // the query whose hits are on screen
 let resting = 0; // the timer of a drawing that is about to be turned
 let end = null; // why there is nothing left to scroll to, as a sentence
-let held = []; // hits that are no better than chance: they wait until somebody wants them
-let everything = false; // somebody did
+let held = []; // hits that are no better than chance: they wait until they are asked for
+let everything = false; // they were
 let liked = false; // the search asks for more like the selected pictures
 let greeted = null; // the version of the collection whose pictures and examples are on the first page
 
@@ -477,7 +477,7 @@ function showAbilities() {
   showBlend();
 }
 
-/** The collection has changed: search it again, unless that would take away what somebody scrolled to. */
+/** The collection has changed: search it again, unless that would take away what a person scrolled to. */
 function changed() {
   if (results.hits.length <= PAGE_OF_HITS) search({ inPlace: true });
   else say("The collection has changed", "Search again", () => search());

@@ -6,7 +6,7 @@ import { placed } from "./page/geometry.js";
 const HERE = new URL(".", import.meta.url);
 const MOST_WORKERS = 4; // that scan a large collection together
 
-/** What went wrong, as a sentence. status: 422 for a drawing that cannot be searched for, 0 where nobody answered. */
+/** What went wrong, as a sentence. status: 422 for a drawing that cannot be searched for, 0 where no server answered. */
 export class Problem extends Error {
   constructor(message, status) {
     super(message);

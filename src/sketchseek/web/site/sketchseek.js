@@ -1,4 +1,4 @@
-// A published collection, for anybody's page: `open(url)` to search it, `<sketch-seek src="url">` to let people draw.
+// A published collection, for any page: `open(url)` to search it, `<sketch-seek src="url">` to let people draw.
 import { open } from "./collection.js";
 import { outline, pathData } from "./page/geometry.js";
 import { Sketchpad } from "./page/sketchpad.js";
@@ -38,7 +38,7 @@ const MARKUP = `
 /** A sheet to draw on, and what is found.
  *
  *  src: where the collection is published. k: how many hits (12). mirror="off", turn="any" or degrees, words="...": see
- *  `Collection.search`. Events: "ready" once the collection is open, "hits" with an answer, "hit" when somebody chooses
+ *  `Collection.search`. Events: "ready" once the collection is open, "hits" with an answer, "hit" when a person chooses
  *  one (`detail` is it; its link is followed unless that is prevented), "problem". Slot "empty": what is shown before
  *  anything is drawn. Parts: sheet, paper, tools, button, answers, status, hits, hit, picture, name. */
 export class SketchSeek extends HTMLElement {

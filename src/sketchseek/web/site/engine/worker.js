@@ -26,8 +26,8 @@ const ENGINES = {
 
 let engine = null; // the exports of the WebAssembly module
 let meaning = null; // what its numbers mean: `describe_core` of the engine
-let asked = false; // somebody has searched
-let seeing = null; // the promise that the icon network and the pictures' embeddings come, once somebody wants them
+let asked = false; // there was a search
+let seeing = null; // the promise that the icon network and the pictures' embeddings come, once they are wanted
 let icons = null; // where they are: { site, network, embeddings, pictures }
 let labelled = null; // names and other labels of the pictures, by columns
 let names = null; // the same, to be found by words: made when some are first searched for
@@ -251,7 +251,7 @@ async function openSlice({ slice }) {
   return {};
 }
 
-/** workers: how many are to scan the collection; where nobody says, `most` for a large one. */
+/** workers: how many are to scan the collection; by default `most` for a large one. */
 async function open({ site, workers, most }) {
   const response = await fromNetwork(fetch(new URL("index.json", site)));
   require(response.ok, `There is no published index here (${response.status}).`);
@@ -494,7 +494,7 @@ function warmUp() {
   try {
     if (!asked) ask(engine.search, { strokes: [[[0, 0], [9, 2], [5, 8], [0, 0]]], k: 20, offset: 0, mirror: true, turn: 0 }, 0, 0, 0, 0, 0);
   } catch {
-    // Nobody has asked; who does is told what is wrong.
+    // There was no search yet; one is told what is wrong.
   }
 }
 
