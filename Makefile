@@ -19,7 +19,7 @@ PYTEST_ARGS ?=
 SUITE := -n 2 --dist worksteal # two at a time: most tests wait for a browser or a server (PYTEST_ARGS='-n 0': one by one)
 TORCH ?= # which torch `make test-gpu` installs: 'torch==2.13.0'
 
-.PHONY: demo dev hooks test test-fast wasm npm site test-cluster test-gpu test-lowest sanitize browser lint bench docs readme figures results wheel test-wheel cross portability clean
+.PHONY: demo dev hooks test test-fast wasm npm site icons-site test-cluster test-gpu test-lowest sanitize browser lint bench docs readme figures results wheel test-wheel cross portability clean
 .DELETE_ON_ERROR:
 
 $(BIN)/python:
@@ -42,7 +42,7 @@ hooks: $(VENV)/.dev ## lint what is committed, before each commit (.pre-commit-c
 	$(INSTALL) 'pre-commit>=4,<5'
 	$(BIN)/pre-commit install
 
-test-fast: $(VENV)/.dev ## most of the suite in less than two minutes: no browser, nothing marked `slow`
+test-fast: $(VENV)/.dev ## most of the suite in a few minutes: no browser, no cluster, nothing marked `slow`
 	$(BIN)/python -m pytest $(SUITE) -m 'not slow' --ignore tests/e2e --ignore tests/cluster $(PYTEST_ARGS)
 
 test: $(VENV)/.dev $(WASM) browser ## the whole suite
@@ -57,6 +57,16 @@ npm: $(WASM) ## the package `sketch-seek` for npm, in dist: the element, the eng
 
 site: $(VENV)/.dev $(WASM) ## the demo's pictures as a static site in build/site/demo, searched in the browser
 	$(BIN)/sketchseek demo --publish build/site/demo
+
+ICONS ?= 200000# how many icons `make icons-site` takes at most
+ICONIFY := build/icons/iconify-json-2.2.535.tgz
+$(ICONIFY):
+	mkdir -p $(@D) && cd $(@D) && npm pack --silent @iconify/json@2.2.535 && tar xzf $(@F)
+
+icons-site: $(VENV)/.dev $(WASM) $(ICONIFY) ## the icons of @iconify/json as a static site in build/site/icons (ICONS=N; needs npm and hours)
+	$(BIN)/python training/icons/icon_files.py build/icons/package build/icons --most $(ICONS)
+	$(BIN)/sketchseek index build/icons/icons --index build/icons/index --preset compact --no-expansion
+	$(BIN)/sketchseek publish build/site/icons --index build/icons/index --links build/icons/icons.csv --originals --title Icons
 
 sanitize: $(VENV)/.dev ## the engine's tests under address, undefined-behaviour and thread sanitizers
 	$(BIN)/python tools/sanitize.py $(ARGS)

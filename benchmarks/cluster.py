@@ -123,7 +123,7 @@ def write(where: Path, pictures: int, windows: int) -> None:
                 False,
             )
             item = Described(b"/made/up/%d.png" % number, 1, 1, b"d", 400, 300, b"", shape, None)
-            rows.append(row_of(f"{number:016x}", item))
+            rows.append(row_of(f"{number:016x}", item, ()))
         table = table_of(rows, store)
         store.commit(lambda table=table: Change(table))
 
@@ -168,8 +168,8 @@ def measured(where: Path, drawings: list[Sketch], args: argparse.Namespace) -> d
             pin(index)
             local, spread = [], []
             for drawing in drawings if shards == 1 else drawings[: len(drawings) // 5]:
-                spread.append(timed(lambda d=drawing: index.search(d, threads=1)))
-                local.append(timed(lambda d=drawing: alone.search(d, threads=1)))
+                spread.append(timed(lambda d=drawing: index.search(d, turn=0, threads=1)))
+                local.append(timed(lambda d=drawing: alone.search(d, turn=0, threads=1)))
                 if len(local) % 50 == 0:
                     so_far = statistics.median(np.subtract(spread, local))
                     print(f"{len(local)} searches, {so_far:.1f} ms more", file=sys.stderr, flush=True)

@@ -1,6 +1,9 @@
 """How much a published site loads, and how fast it answers, in a real browser from a static file server.
 
-    python benchmarks/published.py INDEX [--pictures N] [--drawings FOLDER]
+    python benchmarks/published.py INDEX [--pictures N ...] [--drawings FOLDER]
+
+What is sent before the first search has the engine and the network for icons in it, what is sent by a search
+its thumbnails.
 
 A collection is enlarged to N pictures by repeating those of the index, each code changed by a little, so that
 no two are the same.
@@ -10,7 +13,9 @@ from __future__ import annotations
 
 import argparse
 import functools
+import gzip
 import json
+import re
 import shutil
 import sys
 import tempfile
@@ -18,7 +23,7 @@ import threading
 from dataclasses import replace
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from playwright.sync_api import sync_playwright
@@ -35,19 +40,31 @@ from sketchseek.web.publish import publish
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 MEASURE = """async ([site, drawings]) => {
+  const sent = async (name) => Number(await (await fetch(`/sent/${name}`)).text());
+  await sent("");
   const { open } = await import(`${site}sketchseek.js`);
   const started = performance.now();
   const collection = await open(site);
   const opened = performance.now() - started;
   const strokes = drawings.map((drawing) => drawing.strokes);
-  for (const one of strokes.slice(0, 3)) await collection.search(one, { k: 24 });
+  if (collection.isWhole === false) await collection.see();
+  const before = await sent("before the first search");
+  const fetched = [], first = [];
+  for (const one of strokes) { // with what the network takes
+    const answer = await collection.search(one, { k: 24 });
+    await Promise.all(answer.hits.map((hit) => collection.thumbnail(hit)));
+    fetched.push(await sent("by a search"));
+    first.push(answer.took_ms);
+  }
   const ms = [];
   for (const one of strokes) {
     const times = []; // the least of some: what else the machine does is not counted
     for (let i = 0; i < 5; i++) times.push((await collection.search(one, { k: 24 })).took_ms);
     ms.push(Math.min(...times));
   }
-  return { opened, ms };
+  const word = [];
+  for (let i = 0; i < 3; i++) word.push((await collection.search(null, { words: "umbrella" })).took_ms);
+  return { opened, ms, before, fetched, first, word };
 }"""
 
 
@@ -71,7 +88,7 @@ class Enlarged:
         ):  # those of copies a little different, too; of photographs there are none
             seen = state.icon_codes[ids].astype(np.int16)
             others = (np.arange(count) >= len(state)) & seen.any(axis=1)
-            seen[others] += rng.integers(-6, 7, (int(others.sum()), seen.shape[1]), dtype=np.int16)
+            seen[others] += rng.integers(-24, 25, (int(others.sum()), seen.shape[1]), dtype=np.int16)
             seen = seen.clip(-127, 127).astype(np.int8)
         self.state: SearchState = replace(
             state,
@@ -107,16 +124,55 @@ class Enlarged:
         return [found[name] for name in known]
 
 
-class Quiet(SimpleHTTPRequestHandler):
-    """Any static file server."""
+class Counting(SimpleHTTPRequestHandler):
+    """A static file server that sends parts of files, compresses as hosts do, and counts what it sends."""
+
+    protocol_version = "HTTP/1.1"
+    sent = 0
+    packed: ClassVar[dict[str, bytes]] = {}
 
     def log_message(self, *_: object) -> None:
         """Nothing."""
 
+    def do_GET(self) -> None:
+        """A file, a part of it, or how many bytes were sent since this was asked last."""
+        if self.path.startswith("/sent/"):
+            self._answer(200, str(Counting.sent).encode(), {})
+            Counting.sent = 0
+            return
+        path = Path(self.translate_path(self.path))
+        path = path / "index.html" if path.is_dir() else path
+        wanted = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("range", ""))
+        kind = {"Content-Type": self.guess_type(str(path))}
+        if not path.is_file():
+            self._answer(404, b"", {})
+        elif wanted:
+            first, last = int(wanted[1]), int(wanted[2])
+            with path.open("rb") as file:
+                file.seek(first)
+                self._answer(
+                    206, file.read(last + 1 - first), kind | {"Content-Range": f"bytes {first}-{last}/*"}
+                )
+        elif path.suffix in (".js", ".css", ".html", ".json", ".wasm"):
+            if str(path) not in self.packed:
+                self.packed[str(path)] = gzip.compress(path.read_bytes(), mtime=0)
+            self._answer(200, self.packed[str(path)], kind | {"Content-Encoding": "gzip"})
+        else:
+            self._answer(200, path.read_bytes(), kind)
+
+    def _answer(self, status: int, data: bytes, headers: dict[str, str]) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+        Counting.sent += len(data)
+
 
 def measure(folder: Path, drawn: list[dict]) -> dict:
     """Open the site and search it, in Chromium."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Counting, directory=folder))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     address = f"http://127.0.0.1:{server.server_port}/site/"
     browser_path = next(filter(None, map(shutil.which, NAMES)))
@@ -126,7 +182,7 @@ def measure(folder: Path, drawn: list[dict]) -> dict:
         )
         page = browser.new_page()
         page.on("console", lambda said: print(said.text, file=sys.stderr))
-        page.goto(address)
+        page.goto(f"http://127.0.0.1:{server.server_port}/blank.html")
         found: dict = page.evaluate(MEASURE, [address, drawn])
         browser.close()
     server.shutdown()
@@ -136,22 +192,38 @@ def measure(folder: Path, drawn: list[dict]) -> dict:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measure a published site in a browser.")
     parser.add_argument("index", type=Path)
-    parser.add_argument("--pictures", type=int, help="enlarge or cut the collection to so many")
+    parser.add_argument(
+        "--pictures", type=int, nargs="*", default=[], help="enlarge or cut the collection to so many"
+    )
     parser.add_argument("--drawings", type=Path, help="a folder of drawings in JSON (default: the demo's)")
     args = parser.parse_args()
     files = sorted(args.drawings.glob("*.json"))[:60] if args.drawings else list(drawings().values())
     drawn = [json.loads(path.read_text()) for path in files]
     index = Index.open(args.index)
-    with tempfile.TemporaryDirectory() as folder:
-        what = Enlarged(index, args.pictures) if args.pictures else index
-        report = publish(what, Path(folder) / "site")  # type: ignore[arg-type]
-        found = measure(Path(folder), drawn)
-    ms = np.array(found["ms"])
     print(
-        f"{report['pictures']:,} pictures, {report['windows']:,} windows, {index.config.preset}: "
-        f"{report['bytes']['index'] / 1e6:.2f} MB of index, opened in {found['opened']:.0f} ms; "
-        f"a search {np.median(ms):.0f} ms (median), {np.quantile(ms, 0.95):.0f} ms (95%)"
+        "| | index, MB | before the first search, MB | a search, MB | most, MB | a search, ms | 95%, ms "
+        "| with fetching, ms | a word, ms |\n|---|---|---|---|---|---|---|---|---|"
     )
+    for count in args.pictures or [len(index)]:
+        with tempfile.TemporaryDirectory() as folder:
+            what = index if count == len(index) else Enlarged(index, count)
+            report = publish(what, Path(folder) / "site")  # type: ignore[arg-type]
+            (Path(folder) / "blank.html").write_text("<!doctype html><title>blank</title>")
+            found = measure(Path(folder), drawn)
+        ms, first, fetched = (np.array(found[name]) for name in ("ms", "first", "fetched"))
+        sizes = report["bytes"]
+        cells = [
+            f"{report['pictures']:,} icons, `{index.config.preset}`",
+            f"{(sizes['index'] + sizes['icons'] * report['large']) / 1e6:.2f}",
+            f"{found['before'] / 1e6:.1f}",
+            f"{np.median(fetched) / 1e6:.2f}",
+            f"{fetched.max() / 1e6:.2f}",
+            f"{np.median(ms):.0f}",
+            f"{np.quantile(ms, 0.95):.0f}",
+            f"{np.median(first):.0f}",
+            f"{found['word'][-1]:.0f}",
+        ]
+        print("| " + " | ".join(cells) + " |", flush=True)
 
 
 if __name__ == "__main__":

@@ -48,11 +48,10 @@ def main() -> None:
         with serving(where) as (url, pid), httpx.Client(base_url=url, timeout=120) as client:
             for _ in range(3):
                 client.post("/api/search", files={"picture": jpeg(600, 400)}).raise_for_status()
-            before = memory(pid)
             print("| upload | bytes | status | answer, kB | seconds | memory, MB | health at most, s |")
             print("|---|---|---|---|---|---|---|")
             for name, make in UPLOADS.items():
-                data = make()
+                data, before = make(), memory(pid)
                 with watching(url, pid) as seen:
                     began = time.perf_counter()
                     answer = client.post("/api/search", files={"picture": data}, data={"k": "100"})
@@ -93,12 +92,12 @@ def watching(url: str, pid: int) -> Iterator[Seen]:
     seen, over = Seen(), threading.Event()
 
     def weigh() -> None:
-        while not over.wait(PAUSE_S):
+        while not (seen.memory and over.wait(PAUSE_S)):
             seen.memory.append(memory(pid))
 
     def ask() -> None:
         with httpx.Client(base_url=url, timeout=60) as client:
-            while not over.wait(PAUSE_S):
+            while not (seen.health and over.wait(PAUSE_S)):
                 began = time.perf_counter()
                 client.get("/api/health").raise_for_status()
                 seen.health.append(time.perf_counter() - began)
@@ -157,20 +156,29 @@ def saved(image: Image.Image, kind: str, **options: object) -> bytes:
 
 
 def wiggles(points: int, seed: int = 0) -> list[list[int]]:
-    """A line that goes to and fro."""
-    return np.random.default_rng(seed).integers(0, 400, (points, 2)).tolist()
+    """A line that goes to and fro along a ring."""
+    random = np.random.default_rng(seed)
+    angle, radius = random.uniform(0, 2 * np.pi, points), random.uniform(1500, 2000, points)
+    return np.stack([2000 + radius * np.cos(angle), 2000 + radius * np.sin(angle)], 1).astype(int).tolist()
+
+
+def ring(points: int) -> list[list[int]]:
+    """A rough ring, point after point."""
+    random, angle = np.random.default_rng(0), np.linspace(0, 2 * np.pi, points)
+    radius = 1800 + random.uniform(0, 60, points)
+    return np.stack([2000 + radius * np.cos(angle), 2000 + radius * np.sin(angle)], 1).astype(int).tolist()
 
 
 def svg_of_curves() -> bytes:
     """As many short curves as 73 kB can name, used again and again."""
-    path = "M0 0" + "c1 2 3-4 5 1s-4 3-5-1" * 320
-    uses = "".join(f'<use href="#a" x="{9 * (i % 40)}" y="{11 * (i // 40)}"/>' for i in range(1500))
+    path = "M0 0" + "c1 2 3-4 5 1s-4 3-5-1" * 2500
+    uses = "".join(f'<use href="#a" x="{4 * i}" y="{i % 7}"/>' for i in range(9))
     return f'{SVG}<path id="a" d="{path}"/>{uses}</svg>'.encode()
 
 
 def svg_of_points() -> bytes:
     """One path with a vertex every five bytes."""
-    return f'{SVG}<path d="M0 0{"".join(f"L{x} {y}" for x, y in wiggles(9000))}"/></svg>'.encode()
+    return f'{SVG}<path d="M0 0{"".join(f"L{x} {y}" for x, y in ring(7000))}"/></svg>'.encode()
 
 
 def svg_around_a_picture() -> bytes:
@@ -209,12 +217,13 @@ def gif() -> bytes:
 
 UPLOADS: dict[str, Callable[[], bytes]] = {
     "SVG, curves used again": svg_of_curves,
-    "SVG, one path of 9,000 points": svg_of_points,
+    "SVG, one path of 7,000 points": svg_of_points,
     "SVG around a JPEG of 30 megapixels": svg_around_a_picture,
-    "strokes, one of 20,000 points": lambda: json.dumps([wiggles(20_000)]).encode(),
+    "strokes, one of 200,000 points": lambda: json.dumps([ring(200_000)]).encode(),
     "strokes, 200,000 points in 10,000 strokes": lambda: json.dumps(
-        [wiggles(20, seed) for seed in range(10_000)]
+        np.array(ring(200_000)).reshape(10_000, 20, 2).tolist()
     ).encode(),
+    "strokes to and fro, 200,000 points": lambda: json.dumps([wiggles(200_000)]).encode(),
     "JPEG of 31 megapixels": lambda: jpeg(6400, 4960),
     "JPEG of 31 megapixels, progressive": lambda: jpeg(6400, 4960, progressive=True),
     "JPEG of 40 megapixels": lambda: jpeg(8000, 5000, quality=60),

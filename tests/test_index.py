@@ -944,3 +944,14 @@ def test_what_info_cannot_read_is_said_in_a_sentence(
     monkeypatch.setattr(os, "stat", failing)
     with pytest.raises(SketchseekError, match="Cannot read the index"):
         filled.store.bytes_on_disk()
+
+
+def test_a_script_may_keep_an_index_to_its_end(pictures: Path, tmp_path: Path) -> None:
+    code = (
+        "import sys; from sketchseek import Index\n"
+        "index = Index.create(sys.argv[1], 'compact', detector='canny', expansion=False)\n"
+        "index.add(sys.argv[2], jobs=1); hits = index.search([[[0, 0], [9, 0], [5, 8], [0, 0]]])\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "index"), str(pictures)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "")

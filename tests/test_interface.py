@@ -154,7 +154,7 @@ def test_a_wrong_argument_is_a_value_error_and_a_sentence(index, tmp_path, call,
 
 def test_all_errors_are_one_tree():
     errors = [getattr(sketchseek, name) for name in sketchseek.__all__ if name.endswith("Error")]
-    assert len(errors) == 7
+    assert len(errors) == 8
     assert all(issubclass(error, SketchseekError) and error.__doc__ for error in errors)
 
 

@@ -108,6 +108,9 @@ Resemblance part_of(const Resemblance& all, In<int64_t, 1> ids) {
 }  // namespace
 
 void bind_icons(nb::module_& m) {
+  m.attr("EMBEDDING") = kEmbedding;
+  m.attr("INK_SIDE") = kInkSide;
+  m.attr("INK_LONGER") = kInkLonger;
   nb::class_<Network>(m, "IconNetwork")
       .def(nb::init<nb::bytes, const std::string&>(), "weights"_a, "build"_a)
       .def("of_ink", &Network::of_ink, "ink"_a)

@@ -682,7 +682,7 @@ Out<float> window_shares(In<float, 2> frames, In<int32_t, 1> pictures, In<bool, 
   return handed_over(std::move(out));
 }
 
-Out<float> view_priors(In<float, 1> shares) {
+Out<float> window_priors(In<float, 1> shares) {
   std::vector<float> out;
   for (size_t i = 0; i < shares.size(); ++i) out.push_back(prior_of(shares.data()[i]));
   return handed_over(std::move(out));
@@ -876,6 +876,8 @@ void bind_icons(nb::module_& m);   // icons_module.cpp
 NB_MODULE(_engine, m) {
   using namespace sketchseek;
   m.doc() = "The scoring engine.";
+  nb::set_leak_warnings(false);  // an index that a script keeps to its end is no leak
+  m.attr("CODE_BLOCK") = kCodeBlock;
   nb::register_exception_translator([](const std::exception_ptr& p, void*) {
     try {
       std::rethrow_exception(p);
@@ -946,7 +948,7 @@ NB_MODULE(_engine, m) {
   }, "evidence"_a, "Which of the kinds of searches it was, from the evidence (k, F) of its hits.");
   m.def("heard", &heard, "evidence"_a, "likeness"_a, "What a model of confidence may use of each hit: (k * H,).");
   m.def("window_shares", &window_shares, "frames"_a, "pictures"_a, "line_art"_a);
-  m.def("view_priors", &view_priors, "shares"_a);
+  m.def("window_priors", &window_priors, "shares"_a);
   bind_tokens(m);
   bind_icons(m);
 }

@@ -91,6 +91,8 @@ class PreparedTokens : public DrawnTokens {
 }  // namespace
 
 void bind_tokens(nb::module_& m) {
+  m.attr("TOKEN_CELLS") = kCells;
+  m.attr("TOKEN_CELLS_ACROSS") = kMostAcross;
   nb::class_<PreparedTokens>(m, "PreparedTokens")
       .def(nb::init<In<float, 2>, In<float, 1>, In<int32_t, 2>, int, In<float, 3>, const std::vector<double>&, bool, int>(),
            "tokens"_a, "weights"_a, "places"_a, "across"_a, "centroids"_a, "scales"_a, "mirror"_a, "overhang"_a)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .errors import (
         AddressError,
         ArgumentError,
+        ClusterError,
         DamagedError,
         NoEmbeddingError,
         NoIndexError,
@@ -30,6 +31,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AddressError",
     "ArgumentError",
+    "ClusterError",
     "DamagedError",
     "Hit",
     "Hits",

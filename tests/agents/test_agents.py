@@ -29,6 +29,8 @@ from sketchseek.server.decoding import Decoder
 from sketchseek.server.library import Library
 from sketchseek.server.limits import Limits
 
+pytestmark = pytest.mark.slow
+
 STAR = THERE["star"]
 
 

@@ -60,8 +60,8 @@ def test_an_address_where_nobody_is(tmp_path: Path, collection: Path, drawing: P
         free = taken.getsockname()[1]
     for address, said in (
         (f"127.0.0.1:{free}", "No Ray cluster answers at"),
-        ("nonsense", "is no address"),
-        ("host:99999", "is no address"),
+        ("nonsense", "is not the address of a Ray cluster"),
+        ("host:99999", "is not the address of a Ray cluster"),
     ):
         found = run("search", drawing, "--index", collection, "--cluster", address)
         assert found.returncode == 1

@@ -114,7 +114,7 @@ def test_what_goes_wrong_is_a_sentence(
 
     assert "There is no bucket 'nowhere'" in said("s3://nowhere/photos")
     assert f"There is no file or folder {photos}/none" in said(f"{photos}/none")
-    assert "is neither" in said("gopher://x/y")
+    assert "is none of these" in said("gopher://x/y")
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     assert "does not answer" in said(photos)
     monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)

@@ -391,6 +391,14 @@ def test_a_large_collection_by_set_and_its_svg(visit: Callable[..., Page], large
         }""",
         large_sites[0],
     )
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.locator(".hit .open").first.click()
+    page.get_by_role("button", name="Copy SVG").click()
+    expect(page.locator("#toast")).to_contain_text("SVG copied")
+    assert "<svg" in page.evaluate("navigator.clipboard.readText()")
+    page.get_by_role("button", name="Copy name").click()
+    expect(page.locator("#toast")).to_contain_text("Name copied")
+    assert "star" in page.evaluate("navigator.clipboard.readText()")
     assert sets[0] == ["first"]
     assert sorted(sets[1]) == ["first", "second"]
     assert "<svg" in svg
@@ -415,6 +423,8 @@ def test_a_word_on_the_page(visit: Callable[..., Page], site: str) -> None:
     page = visit(site)
     page.get_by_label("Word").fill("anchor")
     assert found(page)[0] == "anchor.svg, called \u201canchor\u201d"
+    page.get_by_label("Word").fill("heart")
+    expect(page.locator(".hit .places").first).to_have_text("2 alike")  # outline/heart.svg, filled/heart.svg
     page.get_by_label("Word").fill("qqqqqq")
     expect(page.locator("#status")).to_contain_text("No picture is called \u201cqqqqqq\u201d")
 

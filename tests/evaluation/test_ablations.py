@@ -20,6 +20,8 @@ from sketchseek.search.state import PictureContours
 from sketchseek.shape.settings import Settings
 from sketchseek.shape.windows import WHOLE
 
+pytestmark = pytest.mark.slow
+
 COMPACT = Settings.preset("compact")
 
 

@@ -33,8 +33,8 @@ def test_the_index_is_searched_by_its_snapshot_alone(tmp_path: Path) -> None:
 
 
 def test_a_command_is_measured_in_a_process_of_its_own_and_one_that_fails_is_told() -> None:
-    row = bench_cold._measured("nothing", [sys.executable, "-S", "-c", "pass"], 0, lambda _: None)
+    row = bench_cold.measured("nothing", [sys.executable, "-S", "-c", "pass"], 0, lambda _: None)
     assert row.keys() == {"start", "pictures", "ms", "least_ms"}
     assert 0 < row["least_ms"] <= row["ms"]
     with pytest.raises(SketchseekError, match="exit status 3"):
-        bench_cold._measured("bad", [sys.executable, "-c", "raise SystemExit(3)"], 0, lambda _: None)
+        bench_cold.measured("bad", [sys.executable, "-c", "raise SystemExit(3)"], 0, lambda _: None)

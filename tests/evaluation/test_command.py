@@ -13,6 +13,8 @@ from sketchseek.contours.points import FRAME
 from sketchseek.evaluation import datasets, extraction
 from sketchseek.evaluation.experiment import Experiment
 
+pytestmark = pytest.mark.slow
+
 SHAPES = {
     "disc": lambda d, box, **how: d.ellipse(box, **how),
     "box": lambda d, box, **how: d.rectangle(box, **how),

@@ -5,6 +5,8 @@ from PIL import Image
 
 from sketchseek.cli import main
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("matplotlib")
 
 

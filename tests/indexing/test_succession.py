@@ -17,6 +17,8 @@ from sketchseek import Index
 from sketchseek.networks import catalog
 from sketchseek.storage.schema import SCHEMA_VERSION, IndexConfig, schema_number
 
+pytestmark = pytest.mark.slow
+
 PICTURES = 6
 TRIANGLE = [[[0, 0], [10, 0], [5, 8], [0, 0]]]
 KILLED = """

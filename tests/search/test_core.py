@@ -15,11 +15,13 @@ from sketchseek.shape.engine.native import products
 
 ROOT = Path(__file__).parents[2] / "src"
 HEADER = ROOT / "cpp" / "search" / "constants.hpp"
+ALSO = [ROOT / "cpp" / f"{name}.hpp" for name in ("engine", "tokens", "search/icons", "search/settings")]
+"""Of what lies below and beside the core; their numbers stand once, too."""
 SHIPPED = [
     path
     for pattern in ("sketchseek/**/*.py", "sketchseek/**/*.js", "cpp/**/*.hpp", "cpp/**/*.cpp")
     for path in ROOT.glob(pattern)
-    if path != HEADER
+    if path not in (HEADER, *ALSO)
 ]
 
 
@@ -58,14 +60,15 @@ def says_again(text: str) -> list[str]:
 
 def counts_again(text: str) -> list[str]:
     """Constants of the core that a file defines under the same name, however it is written there."""
-    numbers = dict(re.findall(r"constexpr (?:int64_t|int|double) k(\w+) = ([-.\d]+);", HEADER.read_text()))
-    assert len(numbers) > 15
-    values = {name.lower(): float(value) for name, value in numbers.items()}
+    headers = "".join(header.read_text() for header in (HEADER, *ALSO))
+    numbers = re.findall(r"constexpr (?:int64_t|int|double) k(\w+) = ([-.\d]+);", headers)
+    assert len(numbers) > 30
+    values = {(name.lower(), float(value)) for name, value in numbers}
     again = []
     for name, value in re.findall(r"(\b[A-Za-z_]\w*)(?:: [\w\[\], ]+)? = (-?\d*\.?\d+)\b", text):
         plain = name.replace("_", "")
         plain = (plain[1:] if re.match("k[A-Z]", plain) else plain).lower()
-        if values.get(plain) == float(value):
+        if (plain, float(value)) in values:
             again.append(name)
     return again
 
@@ -77,6 +80,8 @@ IN_PYTHON_TOO = {
     "module.cpp": 1,
 }
 """Sentences that still stand in a second place. The fewer the better: never add to these."""
+COUNTED_TWICE = {"sources/limits.py": ["FRAME"]}
+"""The frame is the paper's: it stands for the maps here, and for the engine there."""
 
 
 @pytest.mark.skipif(not HEADER.exists(), reason="the sources are not here")
@@ -84,7 +89,8 @@ IN_PYTHON_TOO = {
 def test_every_name_sentence_and_number_stands_once(path: Path) -> None:
     text = text_of(path)
     assert not lists_again(text)
-    assert not counts_again(text)
+    twice = (names for end, names in COUNTED_TWICE.items() if path.as_posix().endswith(f"/{end}"))
+    assert counts_again(text) == next(twice, [])
     known = sum(most for end, most in IN_PYTHON_TOO.items() if path.as_posix().endswith(f"/{end}"))
     assert len(says_again(text)) <= known
 

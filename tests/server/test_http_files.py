@@ -24,6 +24,8 @@ from sketchseek.server.app import create_app
 from sketchseek.server.archive import MISSING, archive, unused_name
 from sketchseek.system import reveal_commands as commands
 
+pytestmark = pytest.mark.slow
+
 HERE = "http://127.0.0.1:8000"
 
 

@@ -16,7 +16,7 @@ from museum import FULL, Museum
 
 from sketchseek import Index
 from sketchseek.errors import SketchseekError
-from sketchseek.sources import Item, http
+from sketchseek.sources import Item, fault_of, http
 from sketchseek.sources.http import Answer, Polite, check_address
 from sketchseek.sources.iiif import IIIF
 
@@ -222,6 +222,7 @@ def read_all(web, root):
     with suppress(SketchseekError):
         for item in source.items(root, Nothing()):
             assert 0 <= item.stat.size < 2**63
+            assert fault_of(item) is None
             found.append(item.name)
             with suppress(SketchseekError):
                 source.fetch(item)
@@ -265,7 +266,8 @@ for _ in range(400):
 
 
 NUMBERS = (None, True, -1, 0, 1e308, math.inf, math.nan, 10**30)
-STRANGE = (*NUMBERS, "", "a b", "\ud800", "http://[", "9" * 5000, [], {}, [None], [[]], NESTED, LABELS)
+LONG = "https://m.example/" + "9" * 5000
+STRANGE = (*NUMBERS, "", "a b", "\ud800", "http://[", LONG, "9" * 5000, [], {}, [None], [[]], NESTED, LABELS)
 
 
 def places(value, path=()):

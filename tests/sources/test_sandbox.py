@@ -15,6 +15,8 @@ import pytest
 from sketchseek.errors import SketchseekError
 from sketchseek.sources.sandbox import Children, LimitError, machine_failed
 
+pytestmark = pytest.mark.slow
+
 
 def work(message: bytes) -> bytes:
     """What the processes of these tests do."""

@@ -22,6 +22,8 @@ from sketchseek.sources.sandbox import Children
 from sketchseek.sources.svg import SVG, parse_svg
 from sketchseek.sources.svg_allowed import drop_unlisted
 
+pytestmark = pytest.mark.slow
+
 HEAD = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 400 400">'
 SHADOWS = " ".join(["drop-shadow(16px 16px 40px red)"] * 60)
 RECT = '<rect x="60" y="80" width="200" height="150" fill="#123"'

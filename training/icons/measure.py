@@ -21,6 +21,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 import resvg_py
+from icon_files import svg_of
 from names import doodle_labels, label
 from prepare import ASK, CHOOSE, part_of_classes
 
@@ -48,7 +49,7 @@ def write_icons(package: Path, folder: Path, sets: tuple[str, ...]) -> None:
         data = json.loads((package / "json" / f"{name}.json").read_text())
         place = folder / name
         place.mkdir(parents=True, exist_ok=True)
-        for icon, body in data["icons"].items():
+        for icon in data["icons"]:
             if (
                 icon.endswith(("-thin", "-light", "-bold", "-duotone", "-fill", "-filled"))
                 and name != "lucide"
@@ -56,15 +57,7 @@ def write_icons(package: Path, folder: Path, sets: tuple[str, ...]) -> None:
                 continue
             if name == "fluent" and not icon.endswith("-24-regular"):
                 continue
-            size = [
-                body.get(key, data.get(key, default))
-                for key, default in (("left", 0), ("top", 0), ("width", 16), ("height", 16))
-            ]
-            (place / f"{icon}.svg").write_text(
-                '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
-                f'width="{size[2]}" height="{size[3]}" viewBox="{" ".join(map(str, size))}">'
-                f"{body['body']}</svg>"
-            )
+            (place / f"{icon}.svg").write_text(svg_of(data, icon))
 
 
 def polylines(doodle: str) -> list[list[tuple[float, float]]]:

@@ -18,14 +18,11 @@ from pathlib import Path
 import cv2
 import numpy as np
 import resvg_py
+from icon_files import allowed as licensed
 from names import doodle_labels, label
 
 from sketchseek.embeddings.icons import draw, fit, ink_of
 
-LICENCES = frozenset(
-    ["MIT", "Apache-2.0", "ISC", "BSD-3-Clause", "Unlicense", "CC0-1.0", "CC-BY-3.0", "CC-BY-4.0", "OFL-1.1"]
-)
-"""Others are left out: those that forbid selling (NC), and that want to be passed on (GPL, SA, MPL)."""
 LEFT_OUT = frozenset(
     [
         "circle-flags",
@@ -68,12 +65,7 @@ HANDS = 4  # roughly redrawn copies of each doodle, beside itself
 
 def allowed(package: Path) -> dict[str, dict]:
     """Sets that may be trained on, and those that are asked, with what the package says of them."""
-    known = json.loads((package / "collections.json").read_text())
-    return {
-        name: about
-        for name, about in known.items()
-        if about["license"].get("spdx") in LICENCES and name not in LEFT_OUT
-    }
+    return {name: about for name, about in licensed(package).items() if name not in LEFT_OUT}
 
 
 def chosen(package: Path, sets: dict[str, dict]) -> list[tuple[str, str, str]]:

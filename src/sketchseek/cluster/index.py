@@ -17,6 +17,7 @@ from ..index import EXACT_WINDOWS, Index, by_shape_alone
 from ..search.hit import Hits
 from ..search.missing import missing_last
 from ..search.search import search
+from ..search.words import CLASSES
 from ..shape.engine import _engine
 from ..shape.windows import shares
 from ..storage.location import Location, no_index
@@ -31,10 +32,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..contours.drawing import Drawing
-    from ..embeddings import EmbeddingIndex
+    from ..embeddings import EmbeddingIndex, Pictures
     from ..indexing import Report
     from ..search.collection import Collection
     from ..search.options import Options
+    from ..search.state import SearchState
 
 FOLLOW_S = 1.0
 """How often a served index looks for a new version."""
@@ -100,8 +102,13 @@ class ClusterIndex(Index):
     def _search(self, drawing: Drawing | None, options: Options) -> Hits:
         """`covered` of the hits says which share of the pictures answered before the deadline."""
         snapshot, state = self._now
-        with searching(self.fleet.options.deadline) as scope:
-            hits = search(state, None if drawing is None else Sketch.of(drawing), options)
+        learned = _learned(state)
+        try:
+            with searching(self.fleet.options.deadline) as scope:
+                hits = search(state, None if drawing is None else Sketch.of(drawing), options)
+        finally:
+            if scope.lost:
+                _forget(state, _learned(state) - learned)
         if options.blend is None and drawing is not None:
             hits.note = hits.note or by_shape_alone(self._no_encoder)
         hits = missing_last(hits)
@@ -190,7 +197,7 @@ class ClusterIndex(Index):
         for name in TEXTS:
             arrays[f"{name}_ends"] = np.cumsum(arrays.pop(f"{name}_lengths"), dtype=np.int64)
         groups = np.repeat(np.arange(len(arrays["ids"]), dtype=np.int32), arrays["windows"])
-        prior = _engine.view_priors(shares(arrays["frames"], groups, arrays["is_line_art"]))
+        prior = _engine.window_priors(shares(arrays["frames"], groups, arrays["is_line_art"]))
         settings = settings_of(config)
         engine = ClusterEngine(self.fleet, layout, settings, groups, prior)
         codes: Any = _Codes(engine, (len(groups), config.dimension))
@@ -235,6 +242,27 @@ class ClusterIndex(Index):
             config.tokens or "",
             network=config.name,
         )
+
+
+def _learned(state: SearchState) -> set[str]:
+    """What searches have left behind for the next: which pictures are ordinary, and what each is of."""
+    there = {"ordinary": "ordinary" in vars(state.collection), "classes": _pictures(state) in CLASSES}
+    return {name for name, is_there in there.items() if is_there}
+
+
+def _forget(state: SearchState, learned: set[str]) -> None:
+    """What was learned while shards were lost: it would outlast that."""
+    if "ordinary" in learned:
+        vars(state.collection).pop("ordinary", None)
+    pictures = _pictures(state)
+    if "classes" in learned and pictures is not None:
+        CLASSES.pop(pictures, None)
+
+
+def _pictures(state: SearchState) -> Pictures | None:
+    """What a state's pictures depict, if a search has asked for that."""
+    loaded: EmbeddingIndex | None = vars(state).get("_embeddings")
+    return None if loaded is None else loaded.pictures
 
 
 def _concatenated(parts: Sequence[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:

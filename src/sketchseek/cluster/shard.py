@@ -82,7 +82,7 @@ class _Rows:
     ) -> _Rows:
         arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         groups = np.repeat(np.arange(len(arrays["windows"]), dtype=np.int32), arrays["windows"])
-        prior = _engine.view_priors(shares(arrays["frames"], groups, arrays["is_line_art"]))
+        prior = _engine.window_priors(shares(arrays["frames"], groups, arrays["is_line_art"]))
         engine = engine_on(device)(arrays["codes"], arrays["norms"], settings)
         return cls(tuple(pieces), arrays, engine, groups, prior)
 

@@ -20,12 +20,12 @@ from numpy.typing import ArrayLike, NDArray
 from ..shape.engine import _engine
 from ..shape.engine.native import build_name
 
-SIDE: Final = 64
+SIDE: Final[int] = _engine.INK_SIDE
 """Pixels each way that the network sees."""
-LONGER: Final = 56
+LONGER: Final[int] = _engine.INK_LONGER
 """The longer side of the ink there; it is in the middle."""
 _CORE = json.loads(_engine.description())["constants"]
-DIMENSION: Final = int(_CORE["embedding"])
+DIMENSION: Final[int] = _engine.EMBEDDING
 BLEND: Final[float] = _CORE["icon blend"]
 """What it weighs beside shape alone, both as z-scores."""
 BLEND_BESIDE: Final[float] = _CORE["icon blend beside"]

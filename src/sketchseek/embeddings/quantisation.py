@@ -20,13 +20,14 @@ from numpy.typing import NDArray
 
 from ..errors import SketchseekError
 from ..networks.graph import MISSING_EXTRA
+from ..shape.engine import _engine
 from ..shape.engine.native import largest_sums, products
 from .cache import load_arrays, save_arrays
 
 BYTES = 64
 LARGE = 20_000
 """From this many vectors on, product quantisation: below, one byte per component is as fast."""
-_BLOCK = 64  # vectors side by side in the codes
+_BLOCK = _engine.CODE_BLOCK  # vectors side by side in the codes
 _GROWTH = 2.0  # a codebook serves until the collection is this many times what it was learned on
 
 Vector = NDArray[np.float32]

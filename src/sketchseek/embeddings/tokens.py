@@ -23,9 +23,9 @@ from ..errors import SketchseekError
 from ..shape.engine import _engine
 from ..shape.engine.native import build_name
 
-CELLS: Final = 256
+CELLS: Final[int] = _engine.TOKEN_CELLS
 """Tokens of a picture, at most."""
-MOST_ACROSS: Final = 32
+MOST_ACROSS: Final[int] = _engine.TOKEN_CELLS_ACROSS
 """Cells of a picture's side, at most."""
 ACROSS: Final = 16
 """Cells of a drawing's page, each way."""
@@ -34,7 +34,7 @@ SCALES: Final = (1.0, 0.82, 0.67, 0.55, 0.45)
 INKED: Final = 0.03
 """A cell of a drawing has a token if so much of it is ink."""
 NAMES: Final = ("pictures", "drawings", "projection", "centroids")
-_BLOCK = 64  # cells whose codes lie side by side
+_BLOCK: Final[int] = _engine.CODE_BLOCK  # cells whose codes lie side by side
 _OVERHANG = 0  # cells that the drawing may stand over a side of the picture
 
 Codes = NDArray[np.uint8]

@@ -45,7 +45,7 @@ def cold(
     describe : descriptors (n, D) of some pictures, at these settings; the index has others like them.
     """
     python = [sys.executable, "-m", "sketchseek"]
-    yield _measured("--help", [*python, "--help"], 0, say)
+    yield measured("--help", [*python, "--help"], 0, say)
     with TemporaryDirectory() as folder:
         drawing = Path(folder, "square.json")
         drawing.write_text(json.dumps(_SQUARE))
@@ -57,10 +57,11 @@ def cold(
             except SketchseekError as error:
                 say(f"without {what}: {error}")
                 continue
-            yield _measured(what, [*search, place], PICTURES, say)
+            yield measured(what, [*search, place], PICTURES, say)
 
 
-def _measured(start: str, command: list[str], pictures: int, say: Callable[[str], None]) -> dict[str, Any]:
+def measured(start: str, command: list[str], pictures: int, say: Callable[[str], None]) -> dict[str, Any]:
+    """A row: processor time of a command from its start to its end, the median of `RUNS`."""
     taken = []
     for _ in range(RUNS + 1):
         status, seconds = system.processor_time(command)

@@ -80,7 +80,7 @@ class PictureShape:
 class Described:
     """A picture's row. `expansion` is raw bytes, of float16; `tokens` are made in the same look.
 
-    keywords : of the file's metadata, one a line. embedding : of line art and flat art, else no bytes.
+    keywords : of the file's metadata, one per line. embedding : of line art and flat art, else no bytes.
     """
 
     path: bytes

@@ -48,7 +48,7 @@ class Collection:
         several = pictures is not None and not np.array_equal(pictures, np.arange(n))
         self.pictures = np.asarray(pictures if several else np.arange(n), np.int32)
         self.shares = np.ones(n, np.float32) if shares is None else np.asarray(shares, np.float32)
-        self.prior = _engine.view_priors(self.shares) if (self.shares < 1).any() else None
+        self.prior = _engine.window_priors(self.shares) if (self.shares < 1).any() else None
         self._groups = self.pictures if several else None
         self._starts = np.searchsorted(self.pictures, np.arange(self.pictures[-1] + 2 if n else 1))
 

@@ -9,7 +9,6 @@ says how well they keep their word.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -145,8 +144,6 @@ def models() -> dict[str, Model]:
 
 def _frozen(document: dict[str, Any]) -> dict[str, Any]:
     def tuples(value: Any) -> Any:
-        return (
-            tuple(map(tuples, value)) if isinstance(value, Sequence) and not isinstance(value, str) else value
-        )
+        return tuple(map(tuples, value)) if isinstance(value, list | tuple) else value
 
     return {name: tuples(value) for name, value in document.items()}

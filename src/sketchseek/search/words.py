@@ -44,7 +44,8 @@ _COMMON = 0.7  # what counts against pictures of known classes, for a word that 
 _PARTS = {"dinov2": 0.5}  # of an embedding's length: EfficientNet's part of a pair, which alone is asked
 _BATCH = 4096
 _BACKGROUND = 1024  # pictures that say what an ordinary score is
-_known: WeakKeyDictionary[Pictures, Vector] = WeakKeyDictionary()
+CLASSES: WeakKeyDictionary[Pictures, Vector] = WeakKeyDictionary()
+"""How much each picture of a small collection is of a class, computed once."""
 """Of small collections: how much each picture is of some known class."""
 
 
@@ -333,9 +334,9 @@ def _asked(state: SearchState, meaning: Meaning) -> Vector | None:
 
 def _known_of(pictures: Pictures) -> Vector:
     """Of all of a small collection, computed once."""
-    if pictures not in _known:
-        _known[pictures] = _of_a_class(pictures.vectors(np.arange(len(pictures))))
-    return _known[pictures]
+    if pictures not in CLASSES:
+        CLASSES[pictures] = _of_a_class(pictures.vectors(np.arange(len(pictures))))
+    return CLASSES[pictures]
 
 
 def _of_a_class(vectors: Vector) -> Vector:

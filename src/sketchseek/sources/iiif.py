@@ -252,7 +252,8 @@ def _text(label: Any) -> str:
     if isinstance(label, list):
         return "; ".join(filter(None, (_text(one) for one in label[:3])))
     said = label.get("@value", "") if isinstance(label, dict) else label
-    return " ".join(str(said).split()) if said is not None else ""
+    line = " ".join(str(said).split()) if said is not None else ""
+    return line.encode("utf-8", "replace").decode()  # half a character is none
 
 
 def _rights(thing: Json) -> str:

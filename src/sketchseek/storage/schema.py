@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import OtherPlaceError
+from ..shape.engine import _engine
 from ..shape.settings import Settings
 from ..shape.windows import MIN_OBJECT_SIZE, WHOLE
 
@@ -27,7 +28,7 @@ refuse that."""
 SLOTS = ("", "_2")
 EMBEDDING = "icon_embedding"
 """The column of embeddings of line art and flat art (`embeddings.icons`)."""
-EMBEDDING_BYTES = 128
+EMBEDDING_BYTES: int = _engine.EMBEDDING
 METADATA_KEY = b"sketchseek"
 
 

@@ -46,7 +46,7 @@ class Snapshot:
     """The pictures of one version, in the table's order, and their windows, picture after picture.
 
     ids : (n,) bytes. paths : (m,) uint8, all paths after one another; path_ends : (n,) where each ends.
-    keywords, keyword_ends : the same of keywords, in UTF-8, one a line.
+    keywords, keyword_ends : the same of keywords, in UTF-8, one per line.
     width, height : (n,) int32. is_line_art : (n,) bool. windows : (n,) int32, how many each has.
     icon_codes : (n, 128) int8 of line art and flat art, zeros for others.
     codes : (v, D) int8. norms : (v, S, 3) float32.
@@ -92,7 +92,7 @@ class Snapshot:
         return os.fsdecode(_text(self.paths, self.path_ends, number))
 
     def keywords_of(self, number: int) -> str:
-        """The keywords in a picture's file, one a line."""
+        """The keywords in a picture's file, one per line."""
         return _text(self.keywords, self.keyword_ends, number).decode()
 
     def rows(self, numbers: Iterable[int]) -> Iterator[dict[str, Any]]:

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from ..search.engine_arrays import EngineArrays
     from ..search.state import SearchState
 
-LOADED_AT_ONCE = 24 * 2**20
+LOADED_AT_ONCE = 16 * 2**20
 """Bytes of different codes that a visitor loads; of more, a search loads what it needs."""
 RECORDS = 4 * 2**20
 """Bytes of records in a file."""
-_TOGETHER = 8  # pictures that are not parted any more
+_TOGETHER = 4  # pictures that are not parted any more
 _ROUNDS = 4  # of finding the direction in which some pictures differ most
 _MOST = 7  # of half a byte
 

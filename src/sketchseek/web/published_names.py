@@ -48,9 +48,9 @@ def published_names(paths: Sequence[str]) -> list[str]:
 
 
 def read_labels(file: Path) -> dict[str, Label]:
-    """Titles and links from a CSV with a header or from JSON, by what they call the picture.
+    """Titles, links, sets and licences from a CSV with a header or from JSON, by what they call the picture.
 
-    CSV columns and JSON fields: `picture`, and `title`, `link` or both. JSON is a list of such objects, or an
+    CSV columns and JSON fields: `picture`, and any of the others. JSON is a list of such objects, or an
     object of them by picture.
     """
     try:
@@ -80,7 +80,8 @@ def read_labels(file: Path) -> dict[str, Label]:
 def labelled(
     paths: Sequence[str], names: Sequence[str], labels: dict[str, Label]
 ) -> tuple[list[Label], list[str]]:
-    """The label of each picture, known by its published name, its path, its file name or that without suffix.
+    """The label of each picture, known by its published name, its path, or its file name, also with its
+    folder or without its suffix.
 
     A page is also known by the name of its volume, and its link leads to the page.
 
@@ -91,7 +92,8 @@ def labelled(
     for path, name in zip(paths, names, strict=True):
         file = PurePosixPath(as_text(path))
         volume, page = volume_and_page(file.name)
-        key = next((k for k in (name, str(file), file.name, volume, file.stem) if k in labels), None)
+        known_as = (name, str(file), f"{file.parent.name}/{file.name}", file.name, volume, file.stem)
+        key = next((k for k in known_as if k in labels), None)
         label = labels[key] if key is not None else Label()
         if key == volume and page is not None:
             at = f"#page={page}" if label.link and "#" not in label.link else ""

@@ -38,7 +38,7 @@ export class Picks {
     item.dataset.id = hit.id;
     const button = document.createElement("button");
     button.type = "button";
-    button.title = `Let go of ${fileName(hit)}`;
+    button.title = `Deselect ${fileName(hit)}`;
     button.setAttribute("aria-label", button.title);
     button.append(load(Object.assign(new Image(), { alt: "" }), this.#thumbnail(hit)));
     button.addEventListener("click", () => this.#onDrop(hit));

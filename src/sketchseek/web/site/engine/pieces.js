@@ -1,6 +1,6 @@
 // What a site keeps of each picture, one after the other in files: the pieces that are wanted are fetched, and kept for a while.
 
-const KEPT = 512; // answers that stay in memory
+const KEPT = { files: 64, parts: 4096 }; // answers that stay in memory
 
 /** A host's answer that is no file. */
 export class Missing extends Error {
@@ -79,7 +79,7 @@ export class Pieces {
     });
     coming.catch(() => this.#kept.delete(address)); // to be asked for again
     this.#kept.set(address, coming);
-    if (this.#kept.size > KEPT) this.#kept.delete(this.#kept.keys().next().value);
+    if (this.#kept.size > (isWhole ? KEPT.files : KEPT.parts)) this.#kept.delete(this.#kept.keys().next().value);
     return coming;
   }
 }

@@ -9,7 +9,7 @@ import { Pieces } from "./pieces.js";
 const FORMAT = "sketchseek site 2";
 const HALVES = 64; // bytes of what the icon network sees in a picture, in half a byte a number
 const MOST_BYTES = 2 ** 30; // what an index may take in memory
-const BLOCK = 16; // pictures of a large collection whose records come together
+const AT_ONCE = 2; // pictures of a large collection whose records come together
 const SHORTLIST = 160; // pictures of a large collection that a search looks at
 const NAMED = 100; // and so many of those whose names match best
 const WORTH_PARTING = 2 ** 24; // bytes of codes from which on several workers are faster than one
@@ -299,7 +299,7 @@ async function open({ site, workers, most }) {
     const length = (_, i) => recordBytes(sizes[4 * i + 3], dimensions);
     const records = Int32Array.from({ length: pictures }, length);
     require(Pieces.fit(manifest.records, records), "The index's description is not one.");
-    large = { records: new Pieces(site, manifest.records, records, BLOCK), sizes, dimensions };
+    large = { records: new Pieces(site, manifest.records, records, AT_ONCE), sizes, dimensions };
     await see(seen);
   }
   const count = workers ?? (!isLarge && rows * dimensions >= WORTH_PARTING ? most : 1);

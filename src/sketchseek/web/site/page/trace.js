@@ -52,7 +52,7 @@ async function pixels(file) {
     context.drawImage(image, 0, 0, canvas.width, canvas.height);
     return context.getImageData(0, 0, canvas.width, canvas.height);
   } catch {
-    throw new Problem("The file is no picture that this browser can show.", 422);
+    throw new Problem("The file is not a picture that this browser can show.", 422);
   } finally {
     URL.revokeObjectURL(address);
   }
