@@ -180,6 +180,7 @@ def main() -> None:
     parser.add_argument("work", type=Path)
     parser.add_argument("--kinds", nargs="*", choices=KINDS, help="search by these what was not searched yet")
     parser.add_argument("--pools", nargs="*", help="of these pictures; of all of them unless said otherwise")
+    parser.add_argument("--sample", type=int, help="so many of each; in a WORK of their own")
     parser.add_argument("--times", type=float, default=1.2, help="how much of what could be asked is asked")
     parser.add_argument("--cost", action="store_true", help="only measure how long judging takes")
     parser.add_argument("--fit", type=Path, metavar="FILE", help="write the models that ship")
@@ -192,7 +193,7 @@ def main() -> None:
     for kind in args.kinds or ():
         for whole, pools in ((False, asked.pools), (True, asked.whole_pools)):
             some = [
-                pool
+                pool.sample(args.sample or len(pool))
                 for pool in pools(args.package, args.work)
                 if args.pools is None or pool.name in args.pools
             ]

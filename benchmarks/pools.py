@@ -77,6 +77,12 @@ class Pool:
     def __len__(self) -> int:
         return len(self.paths)
 
+    def sample(self, count: int) -> Pool:
+        """So many of them at random."""
+        chosen = sorted(np.random.default_rng(0).permutation(len(self))[:count].tolist())
+        paths, shows = (tuple(of[i] for i in chosen) for of in (self.paths, self.shows))
+        return replace(self, paths=paths, shows=shows)
+
 
 def pools(package: Path, work: Path) -> list[Pool]:
     """All of them, in the order of their worth; written or drawn where they are not yet."""

@@ -23,6 +23,7 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
@@ -86,6 +87,8 @@ def furnished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(pictures / "photo.jpg", home / "Documents" / "scan.jpg")
     (home / "umbrella.json").write_text(json.dumps(UMBRELLA))
     (home / "links.csv").write_text("picture,title,link\nheart,A heart,https://example.org/heart\n")
+    drawings = home / "src" / "sketchseek" / "demo" / "drawings"  # as in a checkout
+    shutil.copytree(ROOT / drawings.relative_to(home), drawings)
     mug = Image.new("L", (200, 160), 255)
     ImageDraw.Draw(mug).rectangle((40, 30, 140, 130), outline=0, width=5)
     mug.save(home / "mug.png")
@@ -289,13 +292,19 @@ def test_snippets_run(page: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_plug_in_of_the_page_gives_pictures() -> None:
-    (text,) = (text for kind, text in blocks(DOCS / "how-to" / "plug-ins.md") if kind == "python")
     said: dict[str, type] = {}
-    exec(text, said)
+    for kind, text in blocks(DOCS / "how-to" / "plug-ins.md"):
+        if kind == "python":
+            exec(text, said)
     source = said["Shelf"]()
     (item,) = source.items("shelf://kitchen", None)
     assert item.reference == "shelf://kitchen/mug.svg"
     assert source.fetch(item).startswith(b"<svg")
+    pixels = np.zeros((8, 8, 3), np.uint8)
+    pixels[:, 4:] = 255
+    strength = said["Gradient"]("", "cpu")(pixels)
+    assert strength[:, 3:5].min() > 0.5
+    assert strength[:, 0].max() == 0
 
 
 def test_a_wrong_command_is_noticed(home: Path) -> None:

@@ -45,6 +45,8 @@ OVER_RIGHT = 0.06
 """At most so often "probably not here" may stand over a first page that has the thing."""
 UNTRUE = 0.1
 """At most so often it may be untrue when it is said."""
+APART = 0.4
+"""Log-odds by which bounds are lower: other sets of pictures are a little unlike those that gave them."""
 NEVER = -50.0
 """Log-odds that no search has: below them nothing is said."""
 _ENOUGH = 15  # trials of a kind from which on it has a bound of its own
@@ -108,18 +110,18 @@ def fit_logistic(x: Floats, y: NDArray[np.bool_], weight: Floats, ridge: float, 
 
 def _by_set(chosen: Sequence[Trial], size: Sequence[int]) -> Floats:
     """Weights with which a set counts by the root of how many trials it has, and a slip of the pen, of which
-    people make more than there are among trials, twice."""
+    people make more than there are among trials, five times."""
     total: dict[str, int] = {}
     for trial, n in zip(chosen, size, strict=True):
         total[trial.name] = total.get(trial.name, 0) + n
     each = [
-        np.full(n, (2.0 if t.category.startswith("slip") else 1.0) / np.sqrt(total[t.name]))
+        np.full(n, (5.0 if t.category.startswith("slip") else 1.0) / np.sqrt(total[t.name]))
         for t, n in zip(chosen, size, strict=True)
     ]
     return np.concatenate(each)
 
 
-def fit(chosen: Sequence[Trial], terms: ModelTerms | None = None, ridge: float = 0.03) -> Model:
+def fit(chosen: Sequence[Trial], terms: ModelTerms | None = None, ridge: float = 0.006) -> Model:
     """The most likely models of what is there, and of what is on the first page and what is right then."""
     terms = terms or ModelTerms.shipped()
     there = [t for t in chosen if t.present]
@@ -140,7 +142,7 @@ def fit(chosen: Sequence[Trial], terms: ModelTerms | None = None, ridge: float =
             hits,
             np.concatenate([t.right for t in there]),
             _by_set(there, [len(t.right) for t in there]),
-            ridge / 60,
+            ridge / 12,
             terms.of_hit,
         ),
         absent=(NEVER,) * QUESTIONS,
@@ -189,7 +191,8 @@ def bounds(rows: Sequence[Judged]) -> tuple[float, ...]:
         names = sorted({row.trial.name for row in mine})
         sets = [[row for row in mine if row.trial.name == name] for name in names]
         each = [_over_right(of) for of in sets if sum(row.found for row in of) >= _ENOUGH]
-        absent.append(round(threshold(mine, min(each, default=np.inf)), 4))
+        found = threshold(mine, min(each, default=np.inf))
+        absent.append(NEVER if found == NEVER else round(found - APART, 4))
     return tuple(absent)
 
 
@@ -217,18 +220,29 @@ def _over_right(rows: Sequence[Judged]) -> float:
 def judged(
     everything: Sequence[Trial], terms: ModelTerms | None = None, also: Sequence[Trial] = ()
 ) -> list[Judged]:
-    """By models that were fitted on the other half of the categories and on the other side's pictures, and by
-    the bounds that these have there. also : what is judged likewise, and nothing is fitted on."""
+    """By models that were fitted on the other half of the categories and on the other side's pictures.
+
+    The bounds are those of all sets of other pictures and of drawings that were made otherwise. also : what
+    is judged likewise, and nothing is fitted on.
+    """
     asked = [*everything, *also]
     half = halves([t.category for t in asked])
     rows = _crosswise(asked, [(bool(h), t.side) for h, t in zip(half, asked, strict=True)], terms, len(also))
     known = {id(t) for t in everything}
+    fitted = [row for row in rows if id(row.trial) in known]
+    parts: dict[tuple[int, str], list[Judged]] = {}
+    for row in rows:
+        parts.setdefault(_drawn(row), []).append(row)
     out = []
-    for side in sorted({t.side for t in asked}):
-        fitted = [row for row in rows if id(row.trial) in known]
-        absent = bounds([row for row in fitted if row.trial.side != side] or fitted)
-        out += [row.bounded(absent) for row in rows if row.trial.side == side]
+    for part, mine in parts.items():
+        absent = bounds([row for row in fitted if _drawn(row) != part] or fitted)
+        out += [row.bounded(absent) for row in mine]
     return out
+
+
+def _drawn(row: Judged) -> tuple[int, str]:
+    """Of what make the pictures are, and how the drawing was made."""
+    return row.trial.side, row.trial.name.rpartition(" by ")[2]
 
 
 def _crosswise(
