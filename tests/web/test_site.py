@@ -16,9 +16,11 @@ from sketchseek import Index
 from sketchseek.cli import main
 from sketchseek.embeddings.icons import DIMENSION, weights
 from sketchseek.errors import SketchseekError
+from sketchseek.sources import Item
 from sketchseek.web.parts import distinct, packed, put
-from sketchseek.web.publish import ENGINES, MANIFEST, publish
+from sketchseek.web.publish import ENGINES, MANIFEST, _of_sources, publish
 from sketchseek.web.published_names import Label, carried, labelled, published_names, read_labels
+from sketchseek.web.republishing import Before
 
 ENGINE = Path(__file__).parents[2] / "src" / "sketchseek" / "web" / "engine"
 built = pytest.mark.skipif(
@@ -346,3 +348,27 @@ def test_earlier_titles_that_cannot_be_read_are_not_lost_silently(icons: Index, 
         publish(icons, site)
     publish(icons, site, links=links)
     assert shown_of(site)["heart.svg"] == ("A heart", "")
+
+
+def test_what_a_source_said_is_asked_again_and_what_was_given_is_kept(tmp_path: Path) -> None:
+    columns = {
+        "picture": ["a", "b", "c"],
+        "title": ["The museum's", "Mine", ""],
+        "link": ["https://museum.example/a", "", ""],
+        "set": {"values": ["etchings"], "of": [-1, 0, -1]},
+        "from_source": [1, 0, 1],
+    }
+    (tmp_path / "names.bin").write_bytes(gzip.compress(json.dumps(columns).encode()))
+    assert Before(tmp_path, {"names": {"file": "names.bin"}}).labels() == {"b": Label("Mine", set="etchings")}
+    items = {
+        "a": Item(name="a", reference="", stamp="", label="A new title", link="https://museum.example/a")
+    }
+    paths, given = ["https://museum.example/m.json#a", "https://museum.example/m.json#b"], Label("Mine")
+    assert _of_sources(items, paths, [Label(), given]) == (
+        [Label("A new title", "https://museum.example/a"), given],
+        [1, 0],
+    )
+    columns["link"] = ["", "javascript:alert(1)", ""]
+    (tmp_path / "names.bin").write_bytes(gzip.compress(json.dumps(columns).encode()))
+    with pytest.raises(SketchseekError, match="cannot be read"):
+        Before(tmp_path, {"names": {"file": "names.bin"}}).labels()
