@@ -214,6 +214,14 @@ class TestEngine:
         assert len(stored_embedding(noise, is_line_art=True)) == DIMENSION
         assert len(stored_embedding(picture(HOUSE), is_line_art=False)) == DIMENSION
 
+    def test_a_page_of_text_is_not_one_thing(self):
+        page = picture(HOUSE, side=800)
+        for line in (*range(60, 160, 20), *range(700, 800, 20)):
+            cv2.putText(
+                page, "said lever of the claim wherein", (40, line), 0, 0.5, (0, 0, 0), 1, cv2.LINE_AA
+            )
+        assert stored_embedding(page, is_line_art=True) == b""
+
 
 class TestResemblance:
     CODES = np.stack([as_stored(embed_drawing(strokes)) for strokes in (HOUSE, [CIRCLE], [SQUARE], [])])

@@ -34,6 +34,8 @@ UNSEEN: Final[float] = _CORE["icon unseen"]
 """Of how far a picture stands out without it: what it says of one that it has not seen, a photograph."""
 SAME: Final[float] = _CORE["same"]
 """A picture whose shape has this cosine with the drawing looks the same, whatever it depicts."""
+MOST_PIECES: Final = 60
+"""Pieces of ink that a picture of one thing falls into at most; a page of text has hundreds."""
 WEIGHTS: Final = "icons.bin"
 _FAINT = 0.1  # of 1: a picture without ink darker than this is empty
 _INK = 0.25  # of the darkest: from here on a pixel counts when the ink is cropped
@@ -111,10 +113,21 @@ def as_stored(embedding: Plane) -> NDArray[np.int8]:
 
 
 def stored_embedding(pixels: NDArray[np.uint8], *, is_line_art: bool) -> bytes:
-    """What an index keeps of a picture (h, w, 3): no bytes where it is neither line art nor flat art."""
+    """What an index keeps of a picture (h, w, 3): no bytes where it is neither line art nor flat art, or
+    shows many things, as a page of text does: the network sees a picture as one."""
     from .flat_art import is_flat_art  # with OpenCV, which searching does not need
 
-    return as_stored(embed_picture(pixels)).tobytes() if is_line_art or is_flat_art(pixels) else b""
+    if not (is_line_art or is_flat_art(pixels)) or pieces(pixels) > MOST_PIECES:
+        return b""
+    return as_stored(embed_picture(pixels)).tobytes()
+
+
+def pieces(pixels: NDArray[np.uint8]) -> int:
+    """Into how many connected pieces the ink of a picture (h, w, 3) falls."""
+    import cv2
+
+    ink = ink_of(pixels)
+    return int(cv2.connectedComponents((ink >= _INK * max(float(ink.max()), _FAINT)).astype(np.uint8))[0]) - 1
 
 
 @cache
