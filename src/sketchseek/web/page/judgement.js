@@ -34,11 +34,11 @@ const STYLED = new RegExp(`([-_ ](${STYLE}))+$`, "i"), STYLES = new RegExp(`^(${
 function isVariant(a, b) {
   const [one, other] = [a, b].map(({ picture }) => {
     const parts = picture.split("/"), file = parts.pop();
-    if (!/\.svg$/i.test(file)) return picture;
+    if (!/\.svg$/i.test(file)) return null;
     const plain = file.slice(0, -4).replace(STYLED, "");
     return [...parts.filter((part) => !STYLES.test(part)), plain].join("/").toLowerCase();
   });
-  return one === other;
+  return one !== null && one === other;
 }
 
 /** Whether two hits show the same: copies, or an icon's outline and filled variant. */
