@@ -90,7 +90,7 @@ std::pair<std::vector<int64_t>, std::vector<float>> best_rows(const Database& db
     });
     Top sampled(k, groups);
     sampled.offer(0, sample.data(), scores.data(), kSample);
-    sampled.refine_pose();
+    sampled.flush();
     top.raise(sampled.threshold());
     std::vector<int64_t> best = select_largest(scores.data(), kSample, kHighest);
     for (int64_t& id : best) id = sample[id];
@@ -114,7 +114,7 @@ std::pair<std::vector<int64_t>, std::vector<float>> best_rows(const Database& db
         top.offer(begin, ids ? ids + begin : nullptr, out, end - begin);
       }
     });
-    top.refine_pose();
+    top.flush();
   };
   if (!prior) scan(nullptr, db.n);
   scan(parts[0].data(), (int64_t)parts[0].size());

@@ -94,7 +94,7 @@ class Top {
   }
 
   // Takes what was offered so far into account; otherwise that waits until it is worth the while.
-  void refine_pose() {
+  void flush() {
     Locked lock(mutex_);
     shrink();
   }
@@ -106,7 +106,7 @@ class Top {
   }
 
   std::pair<std::vector<int64_t>, std::vector<float>> sorted() {
-    refine_pose();
+    flush();
     std::sort(kept_.begin(), kept_.end());
     std::pair<std::vector<int64_t>, std::vector<float>> out;
     for (const Scored& scored : kept_) out.first.push_back(scored.id), out.second.push_back(scored.score);

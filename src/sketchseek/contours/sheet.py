@@ -13,7 +13,7 @@ Float = NDArray[np.float32]
 
 SIDE: Final = 320
 """Longer side, in pixels, at which the sheet is looked for."""
-MIN_OBJECT_SIZE, LARGEST = 0.12, 0.93
+SMALLEST, LARGEST = 0.12, 0.93
 """Share of the picture that a sheet has: a larger one is the picture itself."""
 FILLED: Final = 0.93
 """Share of its four-sided outline that a sheet fills, what is drawn on it included."""
@@ -55,10 +55,7 @@ def _four_corners(small: Pixels) -> Float | None:
             if corners is None:
                 continue
             inside = cv2.contourArea(corners)
-            if (
-                not MIN_OBJECT_SIZE * area < inside < LARGEST * area
-                or cv2.contourArea(outline) < FILLED * inside
-            ):
+            if not SMALLEST * area < inside < LARGEST * area or cv2.contourArea(outline) < FILLED * inside:
                 continue
             if _stands_out(light, corners):
                 return corners

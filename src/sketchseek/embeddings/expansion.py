@@ -48,7 +48,8 @@ _FINAL_WEIGHT = (
 )
 _ORDER_WEIGHT = 0.8  # what that ranking's z-score weighs once more when the page is ordered
 _MATCHED_HITS = 200  # first hits of the first ranking with which a drawing's tokens meet
-_MATCH_WEIGHT = 2.0  # what their meeting weighs beside the first ranking's z-score
+_MATCH_WEIGHT = 2.0  # what their meeting weighs beside the first ranking's z-score, on the first page
+_MATCH_SEED_WEIGHT = 1.0  # the same where the hits to average are chosen: of a kind, not of one picture
 _MATCH_PAGE_WEIGHT = 0.5  # what the final score says beside both, when the page is chosen from photographs
 _MET_PICKED = 1.0  # what meeting weighs beside the final score on that of picked pictures
 _REJECTED_WEIGHT = 0.5  # weight of the likeness to pictures that were rejected
@@ -187,7 +188,7 @@ def rerank(
         met = _match_tokens(known, meet, _may_answer(known.ids, among, rejected))
     score = known.before - known.against()
     if met is not None and not len(picked):
-        score = score + _MATCH_WEIGHT * met
+        score = score + _MATCH_SEED_WEIGHT * met
     rounds: list[tuple[float, _Chosen | None]]
     if len(picked):
         rounds = [

@@ -46,7 +46,6 @@ _BATCH = 4096
 _BACKGROUND = 1024  # pictures that say what an ordinary score is
 CLASSES: WeakKeyDictionary[Pictures, Vector] = WeakKeyDictionary()
 """How much each picture of a small collection is of a class, computed once."""
-"""Of small collections: how much each picture is of some known class."""
 
 
 class WordScores:

@@ -96,12 +96,12 @@ export class Viewer {
   /** A finger that moves sideways over the picture turns to the next one, or back. */
   #swipes() {
     let from = null;
-    const refine_pose = () => {
+    const finish = () => {
       from = null;
       this.#stage.style.translate = "";
     };
     this.#stage.addEventListener("pointerdown", (event) => {
-      if (event.pointerType === "mouse" || !event.isPrimary) return refine_pose();
+      if (event.pointerType === "mouse" || !event.isPrimary) return finish();
       from = [event.clientX, event.clientY];
       this.#stage.setPointerCapture(event.pointerId);
     });
@@ -111,10 +111,10 @@ export class Viewer {
     this.#stage.addEventListener("pointerup", (event) => {
       if (!from) return;
       const [dx, dy] = [event.clientX - from[0], event.clientY - from[1]];
-      refine_pose();
+      finish();
       if (Math.abs(dx) > SWIPE && Math.abs(dx) > Math.abs(dy)) this.#step(dx < 0 ? 1 : -1);
     });
-    this.#stage.addEventListener("pointercancel", refine_pose);
+    this.#stage.addEventListener("pointercancel", finish);
   }
 
   #show() {

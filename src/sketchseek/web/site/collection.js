@@ -54,12 +54,12 @@ class Line {
     this.#worker = worker;
     worker.addEventListener("message", ({ data }) => {
       if ("progress" in data) progress?.(data.progress);
-      else this.#refine_pose(data);
+      else this.#resolve(data);
     });
     worker.addEventListener("error", (event) => {
       event.preventDefault();
       for (const id of [...this.#waiting.keys()]) {
-        this.#refine_pose({ id, problem: { message: "The engine could not be started.", status: 500 } });
+        this.#resolve({ id, problem: { message: "The engine could not be started.", status: 500 } });
       }
     });
   }
@@ -72,7 +72,7 @@ class Line {
     });
   }
 
-  #refine_pose({ id, answer, problem }) {
+  #resolve({ id, answer, problem }) {
     const { resolve, reject } = this.#waiting.get(id);
     this.#waiting.delete(id);
     if (problem?.cause) console.warn(problem.cause);

@@ -274,7 +274,7 @@ class _Windows:
 
 
 _Asked = tuple[Query, int, _Windows, int | None]
-"""A search: what for, how many of which rows, and how many threads may refine_pose it."""
+"""A search: what for, how many of which rows, and how many threads may finish it."""
 
 
 class _Pass:
