@@ -887,6 +887,7 @@ def test_the_readmes_example_runs_twice(
     ImageDraw.Draw(image).rectangle((40, 40, 250, 200), outline="black", width=6)
     image.save("mug.png")
     code = example[1].replace("~/Pictures", str(pictures))
+    code = code.replace("src/sketchseek/demo/drawings/cup.json", "mug.png")
     for added in (6, 0):
         said: dict[str, Any] = {}
         exec(code, said)

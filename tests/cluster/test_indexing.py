@@ -152,7 +152,7 @@ def test_an_interrupted_run_keeps_what_is_finished(cluster: Any, many: Path, tmp
 
     assert threading.current_thread() is threading.main_thread()
     report = index.add(many, workers=ClusterWorkers, progress=progress)
-    assert report.interrupted
+    assert report.interrupted or report.added == 120, "unless all was finished before anybody could interrupt"
     assert len(index) >= finished[0] - 1, "all but the one that is no picture"
     assert index.add(many, workers=ClusterWorkers).added == 120 - len(set(names(index))) or len(index) == 120
     assert eventually(lambda: not encoders(), 30)

@@ -37,7 +37,7 @@ COMPONENT = re.search(
     r"```html\n(.*?)```",
     (Path(__file__).parents[2] / "docs" / "tutorials" / "icon-site.md").read_text(),
     re.DOTALL,
-)[1]
+)[1].replace("find/", "icons/")
 
 
 def load_benchmark(name: str) -> Any:
@@ -367,7 +367,8 @@ def test_a_large_collection_answers_as_the_index_does(
         agreed.append(len(found.keys() & {names[hit.id] for hit in hits[:10]}))
         both = [(found[names[hit.id]]["score"], hit.score) for hit in hits if names[hit.id] in found]
         assert all(abs(a - b) < 1e-3 for a, b in both)
-        assert answer["present"] == pytest.approx(hits.present, abs=1e-3)
+        # Presence hears what the icon network sees, which such a site has in half a byte a number.
+        assert answer["present"] == pytest.approx(hits.present, abs=1e-2)
     assert sum(agreed) >= 0.95 * 10 * len(shapes)
     for strokes, answer in zip((shapes[0], None), answers[-2:], strict=True):
         assert "anchor.svg" in [hit["picture"].split("/")[-1] for hit in answer["hits"][:3]], strokes
